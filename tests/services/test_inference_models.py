@@ -242,6 +242,15 @@ def test_evicted_policy_is_used_again(start: Start) -> None:
     assert len(builder.created) == 4
 
 
+def test_one_policy_is_kept_for_the_next_version(start: Start) -> None:
+    """Each takes as much memory as a version, which the budget does not count."""
+    models = start(Versions(0, 1, 2, 9), past=0)
+    held = [hold(models, version) for version in (0, 1, 2)]
+    for served in held:
+        models.release(served)
+    assert models.resident == [9] and len(models._spare_past) == 1
+
+
 def test_past_version_in_memory_becomes_the_newest_without_a_read(start: Start) -> None:
     """A revert publishes older contents under their number: they are served again."""
     versions = Versions(0, 9)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from five.services.inference.requests import Request, unknown_reply
 from five.services.inference.rows import concatenate, groups, merge, to_numpy
 
 
@@ -63,20 +62,3 @@ def test_tensors_become_arrays_of_the_wire_dtype() -> None:
     tensor = torch.tensor([1.5, 2.0], requires_grad=True)
     found = to_numpy(tensor, np.float16)
     assert found.dtype == np.float16 and found.tolist() == [1.5, 2.0]
-
-
-def test_size_of_a_request_is_that_of_its_arrays() -> None:
-    observations = {"a": np.zeros((2, 5), np.float32), "b": np.zeros((2, 3), np.int16)}
-    policies, flags = np.zeros(2, np.int64), np.zeros(2, np.uint8)
-    assert Request([1, 2], policies, flags, observations).nbytes == 40 + 12
-    states = {"h": np.zeros((1, 7), np.float32)}
-    assert Request([1, 2], policies, flags, observations, states).nbytes == 40 + 12 + 28
-
-
-def test_reply_about_unknown_sessions_is_empty() -> None:
-    reply = unknown_reply([4, 9])
-    assert reply.unknown == [4, 9]
-    assert not any(len(a) for a in (reply.actions, reply.log_probabilities, reply.values, reply.versions))
-    assert (reply.actions.dtype, reply.versions.dtype, reply.values.dtype) == (np.int16, np.int64, np.float32)
-    assert reply.states == reply.auxiliary == reply.policy_debug == {}
-    assert (reply.queue_us, reply.forward_us, reply.reward_std, reply.closed_ns, reply.launched_ns) == (0, 0, 1.0, 0, 0)

@@ -8,6 +8,7 @@ import pytest
 from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime, nbytes
 from rapid.lifecycle import Lifecycle
 from tests.services.optimizer_cases import Versions, feed, training, until
+from tests.services.test_optimizer_metrics import value
 from tests.waiting import eventually
 
 PAPER_BYTES = 2_505_961_408  # a checkpoint of the rerun preset
@@ -36,6 +37,18 @@ def test_estimate_follows_the_slowest_recent_write() -> None:
     assert estimates[-1] == pytest.approx(20 + WRITES * 2)
     drain.measure(write, PAPER_BYTES)
     assert estimates[-1] == pytest.approx(20 + WRITES * 100)
+
+
+def test_estimate_is_shown_and_follows_the_checkpoints_size() -> None:
+    """After a surgery that grows the model the checkpoint is larger."""
+    clock = Clock()
+    drain = DrainTime(20.0, 1000, lambda seconds: None, clock)
+    assert value("drain_seconds") == drain.seconds
+    drain.measure(lambda: setattr(clock, "now", clock.now + 2.0), 4000)
+    assert drain.seconds == 20.0 + 2.5 * 2.0
+    assert (value("drain_seconds"), value("checkpoint_write_rate")) == (25.0, 2000.0)
+    drain.measure(lambda: None, 8000)  # faster than the clock can tell
+    assert value("checkpoint_write_rate") == 8e6 and drain.seconds == 20.0 + 2.5 * 8000 / 2000
 
 
 def test_failed_write_is_not_measured() -> None:

@@ -1,5 +1,7 @@
 """Admission of pushed segments: stored encoded, admitted once, refused by the name of the invalid tensor."""
 
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -65,6 +67,41 @@ def test_concurrent_duplicates_are_admitted_once() -> None:
         verdicts = [verdict for verdict, _ in pool.map(into.admit, offers)]
     assert verdicts.count("accepted") == 8 and verdicts.count("duplicate") == 56
     assert into.pacer.received == len(into.buffer) == 16 and into.take_rewards().count == 8 * 8
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_second_copy_waits_for_the_outcome_of_the_first(fails: bool) -> None:
+    """It would be acknowledged as a duplicate of a segment that was not admitted."""
+    into = intake()
+    add, begun, go = into.buffer.add, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> int:
+        if not begun.is_set():
+            begun.set()
+            assert go.wait(5)
+            if fails:
+                raise OSError("no room")
+        return add(*arguments)
+
+    into.buffer.add = slow  # type: ignore[method-assign]
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(into.admit, stored_segment("a"))
+        assert begun.wait(5)
+        second = pool.submit(into.admit, stored_segment("a"))
+        assert into.admit(stored_segment("b"))[0] == "accepted"  # others go on
+        time.sleep(0.05)
+        assert not second.done()
+        go.set()
+        assert second.result(5)[0] == ("accepted" if fails else "duplicate")
+        assert isinstance(first.exception(5), OSError) == fails
+    assert len(into.buffer) == 4
+
+
+def test_segments_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("five.services.optimizer.intake.REMEMBERED_SEGMENTS", 2)
+    into = intake()
+    assert [into.admit(stored_segment(name))[0] for name in "abcab"] == ["accepted"] * 5
+    assert [into.admit(stored_segment(name))[0] for name in "ab"] == ["duplicate"] * 2
 
 
 def test_end_epoch_drops_and_counts_samples() -> None:

@@ -93,6 +93,34 @@ def test_pass_that_loses_the_write_reports_no_change(store: OperationStore, redi
     assert not found.is_over and found.reason == f"reason {len(attempts) - 1}"
 
 
+def test_pass_that_loses_a_later_write_reports_the_earlier_change(store: OperationStore, monkeypatch: pytest.MonkeyPatch
+                                                                  ) -> None:
+    monkeypatch.setattr(loop, "MAX_CHANGES_PER_PASS", 2)
+    begun(store)
+    save, saved = store.save, []
+
+    def losing(before: Operation, after: Operation) -> bool:
+        saved.append(after)
+        return len(saved) == 1 and save(before, after)
+
+    store.save = losing  # type: ignore[method-assign]
+    assert advance_once(store, MemoryBackend()) and len(saved) == 2
+
+
+def test_waiting_operation_is_read_once_in_a_pass(store: OperationStore) -> None:
+    run = MemoryBackend()
+    begun(store)
+    advance_once(store, run)
+    active, reads = store.active, []
+
+    def counted() -> Operation | None:
+        reads.append(1)
+        return active()
+
+    store.active = counted  # type: ignore[method-assign]
+    assert not advance_once(store, run) and len(reads) == 1
+
+
 @pytest.mark.parametrize("failure", [
     redis.ConnectionError("the store is down"), Unavailable("no optimizer"), OSError("no route"),
     KeyError("an invalid document")], ids=lambda error: type(error).__name__)
