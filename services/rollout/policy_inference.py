@@ -55,8 +55,6 @@ async def replay_and_act(inference: Inference, buffer: StepBuffer, slots: EnvSlo
     first = int(known.min(initial=step))
     for past in range(first, step):
         there = known <= past
-        if not there.any():
-            continue
         at = rows[there]
         flags = np.full(len(at), REPLAY, np.uint8)
         begins = known[there] == past
