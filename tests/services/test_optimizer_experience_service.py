@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer import experience_service
 from five.services.optimizer.experience_service import MAX_SAMPLES, ExperienceService
 from five.services.optimizer.metrics import HERO_STEPS, SEGMENTS, VARIANT_HERO_STEPS
+from five.services.rollout.sender import delta_encoded_arrays
 from rapid.rpc.fencing_epoch import EpochAhead
-from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake
+from tests.clients.tensor_sets import encode_set
+from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, segment
 from tests.services.test_optimizer_intake import request
 
 ACCEPTED = experience_pb2.PUSH_VERDICT_ACCEPTED
@@ -89,10 +92,26 @@ async def test_paused_run_acknowledges_without_pacing(paced: Paced) -> None:
     assert answer.verdict == ACCEPTED
 
 
+def to_decode(kind: str) -> tuple[bytes, int]:
+    """Return a message and the bytes of its tensors that are not stored as they arrived."""
+    if kind == "plain float16":
+        arrays = segment()
+        data = request(arrays=arrays, epoch=2, tensors=encode_set(arrays, LAYOUT.hash, ()))
+        return data, arrays["shared"].nbytes + arrays["private"].nbytes
+    message = experience_pb2.PushRequest(segment_id="a", run="trial", samples=2, epoch=2)
+    data = wire.serialize_with_set(message, "tensors", segment(), LAYOUT.hash, changes=delta_encoded_arrays(LAYOUT),
+                                   period=UNROLL, zstd=kind == "compressed")
+    sizes = [len(t.data) for t in experience_pb2.PushRequest.FromString(data).tensors.tensors]
+    return data, sum(sizes) if kind == "compressed" else 0
+
+
+@pytest.mark.parametrize("kind", ["delta-encoded", "compressed", "plain float16"])
 @pytest.mark.parametrize("slow", [False, True], ids=["on the loop", "on a thread"])
-async def test_large_segments_are_decoded_on_another_thread(paced: Paced, slow: bool, monkeypatch: pytest.MonkeyPatch
-                                                            ) -> None:
-    monkeypatch.setattr(experience_service, "SLOW_DECODE_BYTES", -1 if slow else 1 << 30)
+async def test_long_decoding_is_done_on_another_thread(paced: Paced, slow: bool, kind: str,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes to decode decide: tensors that are stored as they arrived take no time."""
+    data, size = to_decode(kind)
+    monkeypatch.setattr(experience_service, "SLOW_DECODE_BYTES", size - int(slow))
     threads: list[Any] = []
     to_thread = asyncio.to_thread
 
@@ -101,7 +120,7 @@ async def test_large_segments_are_decoded_on_another_thread(paced: Paced, slow: 
         return await to_thread(function, *arguments)
 
     monkeypatch.setattr(asyncio, "to_thread", counted)
-    (answer,) = await paced.push(request(epoch=2))
+    (answer,) = await paced.push(data)
     assert answer.verdict == ACCEPTED and threads == (["_check_and_admit"] if slow else [])
 
 
