@@ -81,7 +81,7 @@ def _parse_standing(name: str, row: Any) -> Standing:
         if not isinstance(found.player, str) or not all(map(math.isfinite, numbers)):
             raise ValueError("a value is out of range")
         for counts in found.results.values():
-            if len(counts) != 3 or min(map(int, counts)) < 0:
+            if len(counts) != 3 or not all(isinstance(count, int) and count >= 0 for count in counts):
                 raise ValueError(f"results {counts} are not the numbers of games won, drawn and lost")
         return found
     except MALFORMED as error:

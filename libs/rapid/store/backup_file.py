@@ -65,6 +65,8 @@ def read(file: IO[bytes]) -> tuple[Backup, list[SavedKey]]:
         with zipfile.ZipFile(file) as archive:
             sizes = {info.filename: info.file_size for info in archive.infolist()}
             _check_sizes(sizes, len(archive.infolist()))
+            if not {info.compress_type for info in archive.infolist()} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+                raise Corrupt("not a backup of a run: its entries are compressed by another method than deflate")
             row = json.loads(archive.read("manifest.json"))
             damaged = archive.testzip()
         if damaged:
@@ -73,7 +75,7 @@ def read(file: IO[bytes]) -> tuple[Backup, list[SavedKey]]:
             raise Corrupt(f"the backup has format {row['format']}, this release reads {FORMAT}")
         return _parse(row, sizes)
     except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, RecursionError, NotImplementedError,
-            RuntimeError) as error:
+            RuntimeError, EOFError, OverflowError) as error:
         if isinstance(error, Corrupt):
             raise
         raise Corrupt(f"not a backup of a run: {error}") from None

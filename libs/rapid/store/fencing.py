@@ -138,6 +138,9 @@ class PublisherLease:
         functions.call(self._redis, "release_publisher", [self._keys.publisher], self.holder)
 
 
+MAX_TIME = 1 << 36  # seconds since 1970 of the year 4147
+
+
 class _Lease(NamedTuple):
     """The stored lease: its holder, the holder's process, the time of the acquisition, and whether it was released."""
 
@@ -148,8 +151,10 @@ class _Lease(NamedTuple):
 
     @classmethod
     def of(cls, row: Any) -> "_Lease":
-        return cls(str(row["holder"]), ProcessIdentity(*json.loads(row["process"])), float(row["since"]),
-                   bool(row["released"]))
+        since = float(row["since"])
+        if not 0 <= since < MAX_TIME:
+            raise ValueError(f"time {since}: 0 to {MAX_TIME} is possible")
+        return cls(str(row["holder"]), ProcessIdentity(*json.loads(row["process"])), since, bool(row["released"]))
 
 
 def publisher_name(state: redis.Redis, run: str) -> str | None:

@@ -159,6 +159,9 @@ class DraftEvidence:
                 setattr(made, name, array)
             made._bins = np.array(tree["bins"], np.float64).reshape(BINS, 3)
             made._squares = np.array(tree["squares"], np.float64).reshape(3)
+            finite = np.isfinite(made._bins).all() and np.isfinite(made._squares).all()
+            if not finite or (made._bins[:, 0] < 0).any():
+                raise ValueError("a number of the calibration is out of range")
             made._versions = None if tree["versions"] is None else (int(tree["versions"][0]), int(tree["versions"][1]))
             return made
         except MALFORMED as error:
