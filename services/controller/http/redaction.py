@@ -44,4 +44,4 @@ class RedactingSend:
 
 
 def _redact(body: bytes) -> bytes:
-    return redact(body.decode()).encode() if b"://" in body else body
+    return redact(body.decode(errors="surrogateescape")).encode(errors="surrogateescape") if b"://" in body else body

@@ -182,7 +182,7 @@ def test_one_viewer_cannot_take_all_live_places(redis_url: str, monkeypatch: pyt
     with live(redis_url, LimitsConfig(viewers=8)) as rest, ThreadPoolExecutor(8) as pool:
         path = f"/v1/games/{GAME}/live"
         asked = [pool.submit(rest.ask, "GET", path, VIEWER) for _ in range(8)]
-        eventually(lambda: sum(one.done() for one in asked) == 6)
+        eventually(lambda: sum(one.done() for one in asked) >= 6)
         assert rest.ask("GET", path, OPERATOR).status_code == 404, "an operator still gets a place"
         assert sorted(one.result().status_code for one in asked) == [404] * 2 + [429] * 6
         assert rest.context.live_slots.taken == 0
@@ -207,7 +207,7 @@ async def test_viewer_that_leaves_before_the_first_byte_frees_its_place(redis_cl
         pass
 
     await app(scope, receive, send)
-    assert context.live_slots.taken == 0 and feed.viewers == 1
+    assert feed.viewers == 1 and context.live_slots.taken == 0
 
 
 def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: Path) -> None:
