@@ -36,7 +36,8 @@ help:
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; native code under sanitizers"
 	@echo "make test-mutations [MODULES=...] [SAMPLE=25]  which small changes of the code no test notices"
-	@echo "make fuzz [MINUTES=60] | test-asan-games       random cases and games, under sanitizers"
+	@echo "make fuzz [MINUTES=60] [ONLY=wire|files|rest|sockets|games|...]  random games, messages, files and requests"
+	@echo "make test-asan-games                           random games under sanitizers"
 	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make release VERSION=x REGISTRY=r [DRY_RUN=1]   tag, images, chart, SBOMs, signatures of a version"
@@ -253,8 +254,18 @@ test-asan: asan
 # Fuzz commands, configurations, snapshots and games on that core (tests/dota/fuzzing.py). CASE=seed repeats one, FIRST=
 # sets the first seed; ONLY=games|orders|people|configurations|snapshots.
 FUZZ_OPTIONS = --minutes $(MINUTES) $(and $(FIRST),--first $(FIRST)) $(and $(CASE),--case $(CASE)) $(and $(ONLY),--only $(ONLY))
-fuzz: asan
+#
+# ONLY=wire|files|rest|sockets, or several with commas, fuzzes decoders of messages, rows and files, the REST API and web
+# sockets instead (tests/fuzz); CASE=path repeats a finding of these. Without ONLY the decoders follow the games, for two
+# fifths of the time.
+FUZZ_SERVICES = $(or $(findstring /,$(CASE)),$(filter wire% files% rest% sockets%,$(ONLY)))
+fuzz: $(if $(FUZZ_SERVICES),build,asan)
+ifneq ($(FUZZ_SERVICES),)
+	@$(PY) -m tests.fuzz --minutes $(MINUTES) --seed $(or $(FIRST),1) $(and $(ONLY),--only $(ONLY)) $(and $(CASE),--case $(CASE))
+else
 	@$(ASAN_RUN) $(PY) -m tests.dota.fuzzing $(FUZZ_OPTIONS) --out build/fuzz
+	@$(if $(or $(ONLY),$(CASE)),:,$(PY) -m tests.fuzz --minutes $$(awk 'BEGIN {print 0.4 * $(MINUTES)}') --seed $(or $(FIRST),1))
+endif
 
 # Short games of random and scripted bots with all heroes on that core.
 GAMES ?= 1000

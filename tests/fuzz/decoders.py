@@ -11,7 +11,7 @@ CALLS = frozenset({
     "loads", "frombuffer", "unpack", "unpack_from", "FromString", "ParseFromString", "MergeFromString", "decompress",
     "from_bytes", "model_validate_json", "validate_json", "parse_yaml", "safe_load", "get_single_data", "ZipFile",
     "decompressobj", "b64decode", "fromhex", "fromiso", "from_json", "from_yaml", "decode_bytes", "parse_header",
-    "read_header"})
+    "read_header", "decode_row", "read_json"})
 
 
 def _calls(node: ast.AST) -> Iterator[str]:
@@ -44,7 +44,10 @@ def find_decoders() -> dict[str, set[str]]:
             if path.name.endswith(("_pb2.py", "_pb2_grpc.py")) or (folder == "libs/five" and inner.startswith(
                     ("services/", "protos/"))):
                 continue
-            for name, node in _functions(ast.parse(path.read_text(encoding="utf-8"))):
+            text = path.read_text(encoding="utf-8")
+            if not any(call in text for call in CALLS):
+                continue
+            for name, node in _functions(ast.parse(text)):
                 if calls := CALLS.intersection(_calls(node)):
                     found[f"{package}/{inner}:{name}"] = calls
     return found

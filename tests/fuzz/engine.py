@@ -6,13 +6,13 @@ Native code is not instrumented: a crash is a finding all the same. Each input r
 
 import argparse
 import contextlib
+import faulthandler
 import hashlib
 import io
 import json
 import mmap
 import os
 import resource
-import shutil
 import signal
 import struct
 import sys
@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
 
-from tests.fuzz.targets import MAX_BYTES, Finding, Target, all_targets
+from tests.fuzz.targets import GROUPS, MAX_BYTES, Finding, Target, all_targets
 from tests.repository import ROOT
 
 ADDRESS_SPACE = 4 << 30  # bytes that a target may map besides what the imports did
@@ -79,6 +79,7 @@ def fuzz_target(target: Target, seconds: float, seed: int, out: Path, last: Last
     """Fuzz one target in this process, which ends."""
     import atheris
 
+    faulthandler.disable()  # libFuzzer describes a crash
     until = time.monotonic() + seconds
     findings = FindingsFolder(out)
     cases = accepted = 0
@@ -186,7 +187,7 @@ def use_source_tree() -> None:
 def main() -> int:
     """Run the command; return 1 when there are findings."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--group", required=True)
+    parser.add_argument("--groups", default=",".join(GROUPS))
     parser.add_argument("--target", default="", help="only targets whose names begin so")
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -202,15 +203,14 @@ def main() -> int:
     with (contextlib.redirect_stderr(io.StringIO()),  # a line for each module
           atheris.instrument_imports(include=list(INSTRUMENTED))):
         targets = all_targets()
-    chosen = [t for t in targets.values() if t.group == given.group and t.name.startswith(given.target)]
+    chosen = [t for t in targets.values() if t.group in given.groups.split(",") and t.name.startswith(given.target)]
     given.out.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(given.out / "findings", ignore_errors=True)
     print(f"five: {len(chosen)} targets, imported in {time.monotonic() - began:.1f} s", flush=True)
     summary = run_all(chosen, given.minutes, given.seed, given.out)
     found = FindingsFolder(given.out).all()
-    total = {"group": given.group, "cases": sum(row["cases"] for row in summary.values()),
+    total = {"groups": given.groups, "cases": sum(row["cases"] for row in summary.values()),
              "seconds": round(time.monotonic() - began, 1), "findings": list(map(str, found)), "targets": summary}
-    (given.out / f"{given.group}.json").write_text(json.dumps(total, indent=1) + "\n")
+    (given.out / "decoders.json").write_text(json.dumps(total, indent=1) + "\n")
     for path in found:
         print(f"five: {path}: {path.with_name(path.name + '.txt').read_text().splitlines()[0][:300]}")
     print(json.dumps({key: value for key, value in total.items() if key != "targets"}), flush=True)

@@ -34,6 +34,8 @@ from five.services.play.recordings import GameRecording, RecordingStore, recorde
 from rapid import tensorfile
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
+from rapid.rpc.access import Audience
+from rapid.rpc.callers import CallersFile, callers_text
 from rapid.store import backup
 from rapid.store.archive import VersionArchive
 from rapid.store.errors import Corrupt
@@ -362,6 +364,11 @@ def decode_tokens(data: bytes) -> None:
     tokens.find_token(found, "five_x")
 
 
+def decode_callers(data: bytes) -> None:
+    """Read a file of the callers that a server knows."""
+    CallersFile(str(_file(data, "callers.json")), Audience.OPTIMIZER).find("secret")
+
+
 def decode_expiry(data: bytes) -> None:
     """Parse a token's expiry."""
     tokens.parse_expiry(data.decode("utf-8", "replace"))
@@ -418,7 +425,9 @@ TARGETS = [
     Target("draft-table", "files", decode_draft_table, lambda: [draft_table()], DAMAGED, (
         "five/run/draft_tables.py:DraftTableStore.about",), mutate=MUTATE_TENSORS),
     Target("backup", "files", decode_backup, lambda: [backup_file()], DAMAGED, (
-        "rapid/store/backup.py:_manifest", "rapid/store/backup.py:load"), mutate=mutate_zip),
+        "rapid/store/backup_file.py:read", "rapid/store/backup.py:load"), mutate=mutate_zip),
+    Target("callers-file", "files", decode_callers, lambda: [callers_text({"rollout": ["a"]}).encode()], decoders=(
+        "rapid/rpc/callers.py:CallersFile._read",), mutate=mutate_json),
     Target("token-file", "files", decode_tokens, lambda: [token_file()], decoders=(
         "five/services/controller/http/tokens.py:read",), mutate=mutate_json),
     Target("token-expiry", "files", decode_expiry, lambda: [b"30d", b"12h", b"2031-01-31"]),

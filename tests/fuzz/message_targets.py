@@ -285,7 +285,7 @@ TARGETS = [
     Target("sparse", "wire", sparse_codec, _sparse_seeds,
            decoders=("rapid/codec.py:unpack_sparse", "dota/packing.py:unpack_f16", "dota/packing.py:split_f16")),
     Target("play-response", "wire", decode_play_response, lambda: [play_response()], (ValueError, CallFailed, RpcError),
-           ("five/clients/environment.py:EnvironmentClient._step",), (_name(env_pb2.PlayResponse),),
+           ("five/clients/environment.py:EnvironmentClient._decode",), (_name(env_pb2.PlayResponse),),
            mutate_message(env_pb2.PlayResponse)),
     Target("act-response", "wire", decode_act_response, lambda: [act_response()], (ValueError, CallFailed, RpcError),
            ("five/clients/inference.py:InferenceClient._result",), (_name(inference_pb2.ActResponse),),

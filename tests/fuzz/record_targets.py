@@ -41,6 +41,7 @@ from rapid.store.archive import parse_record
 from rapid.store.blob_owner import BlobsOwned, claim_blobs
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt
+from rapid.store.event_merger import checked_event
 from rapid.store.faults import read_faults
 from rapid.store.head_version import HeadVersion, HeadWatcher
 from rapid.store.keys import Keys
@@ -221,6 +222,14 @@ def stream_row(kind: str) -> Callable[[bytes], object]:
     return decode
 
 
+def merged_event(data: bytes) -> None:
+    """Check an event that a service wrote: whatever it contains, the log gets an event of that service."""
+    for fields in ({b"details": data}, {b"who": data, b"what": data, b"details": data}):
+        event = checked_event("rollout", b"1-0", fields)
+        assert event.who == "rollout" or event.who.startswith("rollout-")
+        json.dumps(json.loads(event.details), allow_nan=False, ensure_ascii=False).encode()
+
+
 def replicated(data: bytes) -> None:
     """Read a replicated table from its hash."""
     client().delete(KEYS.table("pool"))
@@ -366,13 +375,13 @@ TARGETS = [
           decoders=("rapid/store/head_version.py:HeadWatcher.head",)),
     _json("version-record", lambda data: parse_record(3, data), {
         "digest": "a" * 64, "bytes": 12, "created_at": 3.5, "blob": "b" * 64, "blob_bytes": 30, "warming": True},
-        decoders=("rapid/store/archive.py:parse_record", "rapid/store/parameters.py:ParameterStore._stored_entries")),
+        decoders=("rapid/store/archive.py:parse_record",)),
     Target("parameters-manifest", "wire", parameters, lambda: [_manifest()], (*DAMAGED, LookupError), (
         "rapid/store/parameters.py:ParameterStore._manifest", "rapid/store/parameters.py:ParameterStore._from_redis"),
            mutate=mutate_json),
     _json("checkpoint-row", _hash(KEYS.checkpoints, "3", lambda: CheckpointIndex(client(), RUN).all()),
           {"name": "a", "ref": BLOB, "epoch": 1, "fence": 2, "at": 3.5},
-          decoders=("rapid/store/checkpoint_index.py:_read",)),
+          decoders=("rapid/store/checkpoint_index.py:CheckpointIndex.all",)),
     _json("lease", lease, INSTANCE._asdict(), decoders=("rapid/store/leases.py:Leases.live",)),
     _json("acknowledgement", acknowledgement, {"pause": 2, "epoch": 2, "quiet": True, "life": "abc", "at": 3.5},
           {"pause": 2, "quiet": True, "gone": True, "at": 3.5}, decoders=("rapid/store/idle.py:idle_report",)),
@@ -388,6 +397,8 @@ TARGETS = [
     _json("series-record", stream_row("series"), {"version": 3, "loss": 0.5},
           decoders=("rapid/store/series.py:_record", "rapid/store/schedules.py:ScheduleStore.find")),
     _json("event", stream_row("events"), {"reason": "a"}, decoders=("rapid/store/events.py:_event",)),
+    _json("service-event", merged_event, {"reason": "a"}, b"{}", refuses=(),
+          decoders=("rapid/store/event_merger.py:_details",)),
     _json("document", _hash(KEYS.documents, "config", lambda: run_state().document("config")), {"name": "trial"},
           decoders=("rapid/store/state.py:RunState.document",)),
     _json("counter", _hash(KEYS.counters, "games", lambda: run_state().counters()), b"3", b"2.5",
@@ -395,8 +406,7 @@ TARGETS = [
     _json("faults", _hash(KEYS.documents, "faults", lambda: read_faults(run_state())), {"rollout-0": "exit 1"},
           decoders=("rapid/store/faults.py:read_faults",)),
     _json("table", _hash(KEYS.table("t"), "a", lambda: run_state().table("t").all()), {"a": [1, 2.5]},
-          decoders=("rapid/store/tables.py:Table.get", "rapid/store/tables.py:Table.all",
-                    "rapid/store/tables.py:Table.update.attempt")),
+          decoders=("rapid/store/tables.py:Table.get", "rapid/store/tables.py:Table._parsed")),
     _json("replicated-table", replicated, [0.5, 3, 2],
           decoders=("rapid/store/replicated_table.py:ReplicatedTable._load",
                     "rapid/store/replicated_table.py:ReplicatedTable._apply")),
