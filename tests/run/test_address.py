@@ -12,7 +12,7 @@ def test_valid_addresses(address: str) -> None:
 
 @pytest.mark.parametrize(("address", "why"), [
     ("::1:50051", "brackets"), ("fd00::7:1", "brackets"), ("[::1]", "from 1 to 65535"), ("host", "from 1 to 65535"),
-    ("host:0", "from 1 to 65535")])
+    ("host:0", "from 1 to 65535"), ("user@host:1", "without a user")])
 def test_invalid_addresses(address: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         check_address(address)
