@@ -1,5 +1,8 @@
 """Prefetched batches equal directly sampled ones, with their staleness at the time of use."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from five.agent.learning.batch_transfer import DeviceBatch
@@ -7,6 +10,7 @@ from five.agent.learning.buffer import DropReason
 from five.agent.learning.samples import Arrays
 from five.services.optimizer.prefetch import BatchPrefetcher
 from tests.services.optimizer_cases import LEARNING, intake, stored_segment
+from tests.waiting import eventually
 
 SAMPLES = LEARNING.batch_samples
 
@@ -54,11 +58,48 @@ def test_staleness_refers_to_the_present_version() -> None:
     batches.prefetch()
     batches.discard()
     batches.prefetch()
-    while source.pacer.consumed < 2 * SAMPLES:
-        pass
+    eventually(lambda: source.pacer.consumed == 2 * SAMPLES, 5.0)
     source.version = 2
     batch = batches.next()
     assert batch is not None and set(batch[0].staleness.flat) == {2}
+
+
+def test_one_batch_is_prefetched_however_often_it_is_requested() -> None:
+    """A second one would be lost, although pacing has counted it."""
+    source = intake()
+    for i in range(6):
+        source.admit(stored_segment(str(i)))
+    transfer = RecordingTransfer()
+    batches = BatchPrefetcher(source, SAMPLES, transfer)
+    for _ in range(3):
+        batches.prefetch()
+    assert batches.next() is not None
+    assert source.pacer.consumed == SAMPLES and transfer.calls == ["wait", "transfer"]
+    batches.discard()  # nothing is prefetched any more
+    assert source.pacer.consumed == SAMPLES
+
+
+def test_padding_stays_padding_when_versions_pass() -> None:
+    source = intake()
+    for i in range(4):
+        source.admit(stored_segment(str(i)))
+    batches = BatchPrefetcher(source, SAMPLES, RecordingTransfer())
+    sample = source.sample
+
+    def padded(samples: int) -> Any:
+        batch = sample(samples)
+        assert batch is not None
+        staleness = batch.staleness.copy()
+        staleness[-1] = -1
+        return replace(batch, staleness=staleness)
+
+    source.sample = padded  # type: ignore[method-assign]
+    batches.prefetch()
+    eventually(lambda: source.pacer.consumed == SAMPLES, 5.0)
+    source.version = 3
+    found = batches.next()
+    assert found is not None and found[0].staleness.dtype == np.int32
+    assert set(found[0].staleness[-1].flat) == {-1} and set(found[0].staleness[:-1].flat) == {3}
 
 
 def test_discard_drops_the_prefetched_batch() -> None:
