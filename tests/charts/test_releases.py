@@ -149,11 +149,14 @@ def test_a_rollback_brings_images_back_and_no_secrets(fresh: Release) -> None:
 def test_rotation_survives_rollback_but_not_upgrade(fresh: Release) -> None:
     fresh.done("install five charts")
     old = secrets(fresh.objects())
-    # As k8s/rotate.sh leaves them.
-    fresh.done("patch secret five-caller-rollout -p", '{"stringData": {"secret": "a-new-secret"}}', program="kubectl")
-    values = {caller: b64decode(old[f"five-caller-{caller}"]["secret"]).decode()
-              for caller in (Caller.CONTROLLER, Caller.EVALUATOR, Caller.PLAY)} | {Caller.ROLLOUT: "a-new-secret"}
-    known = json.dumps(callers_text({caller: [secret] for caller, secret in values.items()}))
+    # As k8s/rotate.sh leaves them while both secrets are accepted.
+    accepted = {caller: [b64decode(old[f"five-caller-{caller}"]["secret"]).decode()]
+                for caller in Caller if caller is not Caller.CLI}
+    (before,) = accepted[Caller.ROLLOUT]
+    patch = json.dumps({"stringData": {"secret": "a-new-secret", "secret-also": f"{before},another"}})
+    fresh.done("patch secret five-caller-rollout -p", patch, program="kubectl")
+    accepted[Caller.ROLLOUT] = ["a-new-secret", before, "another"]
+    known = json.dumps(callers_text(accepted))
     fresh.done("patch secret five-callers -p", f'{{"stringData": {{"callers.json": {known}}}}}', program="kubectl")
     rotated = secrets(fresh.objects())
     assert rotated["five-caller-rollout"]["secret"] != old["five-caller-rollout"]["secret"]
@@ -196,7 +199,8 @@ def test_rotation_keeps_both_passwords_and_added_tokens(fresh: Release) -> None:
     assert f"user rollout on {acl.hash_password('new')} resetchannels" in users
 
 
-GIVEN = {"service": {"token"}, "tokens": {"tokens.json"}, "test": {"token"},
+GIVEN = {**{f"callers.{caller}": {"secret"} for caller in Caller if caller is not Caller.CLI},
+         "tokens": {"tokens.json"}, "test": {"token"},
          **{f"redis.{user}": {f"{role}-password" for role in acl.ROLES if user in acl.users(role)}
             for user in (*acl.SERVICES, acl.PROBE, acl.ADMIN)}}
 
@@ -219,8 +223,10 @@ def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
     assert len(fresh.store.writes) == done
     fresh.done(f"install five charts --set {','.join(sets)}")
     found = secrets(fresh.objects())
-    # Only the Secret with Redis' users is left to create.
-    assert found.keys() - given.keys() == {"five-redis-users"} and given.items() <= found.items()
+    # Only the Secrets with the hashes of passwords and tokens are left to create.
+    assert found.keys() - given.keys() == {"five-redis-users", "five-callers"} and given.items() <= found.items()
+    callers = {caller: [f"callers.{caller}-secret"] for caller in Caller if caller is not Caller.CLI}
+    assert b64decode(found["five-callers"]["callers.json"]).decode() == callers_text(callers)
     for role in acl.ROLES:
         passwords = {user: [f"redis.{user}-{role}-password"] for user in acl.users(role)}
         made = b64decode(found["five-redis-users"][f"{role}.acl"]).decode()

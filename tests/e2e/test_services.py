@@ -24,7 +24,7 @@ from rapid.embedded_redis import server_binary
 from rapid.rpc.access import Audience, Caller
 from rapid.rpc.caller_secret import write_secret
 from rapid.rpc.callers import callers_text
-from rapid.store import acl
+from rapid.store import acl, functions
 from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role, connect
 from rapid.store.state import RunState, Status
 from tests.e2e.running import ROOT, TINY, eventually
@@ -155,8 +155,9 @@ def test_services_connect_stop_and_restart(containers: Containers) -> None:
     containers.eventually(lambda: all("no state Redis responds" in containers.page(k, "readyz")[1] for k in waiting),
                           "all wait for Redis")
     containers.start_redis()
-    missing = (503, "run 'alone' does not exist yet; the controller creates it")
-    containers.eventually(lambda: all(containers.page(k, "readyz") == missing for k in waiting), "all wait for the run")
+    missing = (503, f"the state Redis lacks this release's functions ({functions.LIBRARY}); the controller loads them")
+    containers.eventually(lambda: all(containers.page(k, "readyz") == missing for k in waiting),
+                          "all wait for the controller")
     assert all(containers.page(kind, "healthz") == (200, "alive") for kind in waiting)
     assert containers.page("dota_env", "readyz") == (200, "ready")
     containers.start("controller")
