@@ -30,7 +30,8 @@ from tests.services.controller.http.test_schemathesis import UNLIMITED, fill
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, bearer, live
 
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance, response_headers_conformance]
-ROLES = {"operator": bearer(OPERATOR), "viewer": bearer(VIEWER), "nobody": {}}
+# "console" is an operator with the cookie of a session.
+ROLES = ("operator", "console", "viewer", "nobody")
 LIMITS = UNLIMITED.model_copy(update={f"{name}_{part}": 1e6 for name, part in (
     ("anonymous_requests", "per_second"), ("anonymous", "burst"), ("failed_logins", "per_second"),
     ("failed_logins", "burst"), ("logins", "per_second"), ("logins", "burst"))})
@@ -41,8 +42,8 @@ ENDLESS = ["/v1/stream", "/v1/games/{game}/live"]
 REFUSALS = {400, 401, 403, 413, 414, 421, 429, 431}
 EARLY = {413, 421, 429, 431}  # of any request; not in the document of each operation
 # Headers with refusals that the document of an operation does not list.
-UNDOCUMENTED = {"Host", "Cookie", "Origin", "Sec-Fetch-Site", "Expect", "Upgrade", "Content-Encoding", "Accept",
-                "Range"}
+UNDOCUMENTED = {"Host", "Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "Expect", "Upgrade",
+                "Content-Encoding", "Accept", "Range"}
 # Keys that reading changes: who watches live games, and sessions and links of the caller.
 READERS_KEYS = (b":watched", b":session", b":login", b":idempotency", b":once:")
 SECRETS = (RUN, "ada", "vera", OPERATOR, VIEWER, "redis://", "Traceback")
@@ -53,7 +54,7 @@ HEADERS = strategies.dictionaries(
     strategies.sampled_from((
         "Idempotency-Key", "Last-Event-ID", "If-Match", "If-None-Match", "Origin", "Cookie", "Sec-Fetch-Site",
         "X-Five-Console", "Accept", "Accept-Encoding", "Range", "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded",
-        "Referer", "Content-Encoding", "Expect", "Upgrade", "X-Request-ID", "traceparent", "Host")),
+        "Authorization", "Referer", "Content-Encoding", "Expect", "Upgrade", "X-Request-ID", "traceparent", "Host")),
     strategies.one_of(strategies.sampled_from(_WORDS),
                       strategies.text(strategies.characters(min_codepoint=33, max_codepoint=255), max_size=40)),
     max_size=3)
@@ -76,6 +77,14 @@ def snapshot(rest: LiveController) -> str:
     return hashlib.sha256(repr((list(zip(names, pipeline.execute(), strict=True)), files)).encode()).hexdigest()
 
 
+def console_headers(url: str) -> dict[str, str]:
+    """Open a session by a token; return the headers of the console's requests."""
+    headers = {"Origin": url, "X-Five-Console": "1"}
+    answer = requests.post(f"{url}/v1/session", json={"token": OPERATOR}, headers=headers, timeout=20)
+    assert answer.status_code < 300, answer.text
+    return {**headers, "Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+
+
 class RestFuzzer:
     """Sends requests to one controller and checks the responses."""
 
@@ -84,6 +93,8 @@ class RestFuzzer:
         self._dice = random.Random(seed)
         self._session = requests.Session()
         schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json")
+        self._headers = {"operator": bearer(OPERATOR), "viewer": bearer(VIEWER), "nobody": {},
+                         "console": console_headers(rest.url)}
         self.operations = [found.ok() for found in schema.exclude(path=ENDLESS).get_all_operations()]
         self.known: dict[str, list[str]] = {}  # values of path parameters that responses have named
         self.cases = 0
@@ -114,8 +125,8 @@ class RestFuzzer:
         for name in case.path_parameters or {}:
             if pick % 2 and self.known.get(name):
                 case.path_parameters[name] = self.known[name][pick % len(self.known[name])]
-        before = snapshot(self._rest) if role != "operator" else ""
-        headers = {**ROLES[role], **{name: value.encode("latin-1") for name, value in extra.items()}}
+        before = snapshot(self._rest) if role in ("viewer", "nobody") else ""
+        headers = {**self._headers[role], **{name: value.encode("latin-1") for name, value in extra.items()}}
         self.last = {"role": role, "operation": case.operation.label, "headers": extra, "curl": case.as_curl_command()}
         try:
             answer = case.call(base_url=self._rest.url, session=self._session, headers=headers, timeout=20)
@@ -191,7 +202,7 @@ def fuzz_rest(minutes: float, seed: int, out: Path, report: Callable[[str], obje
             dice = random.Random(seed)
             round_until = min(until, time.monotonic() + ROUND_SECONDS)
             while time.monotonic() < round_until:
-                operation, role = dice.choice(fuzzer.operations), dice.choice(list(ROLES))
+                operation, role = dice.choice(fuzzer.operations), dice.choice(ROLES)
                 mode = dice.choice((schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE))
                 try:
                     fuzzer.run(operation, role, mode)
@@ -221,7 +232,8 @@ def repeat(path: Path) -> str:
     with tempfile.TemporaryDirectory() as folder, EmbeddedRedis(Path(folder), append_only=False).start() as store, \
             live(store.url, LIMITS) as rest:
         fill(rest)
-        headers = {**ROLES[given["role"]], **{n: v.encode("latin-1") for n, v in given["headers"].items()}}
+        headers = {**RestFuzzer(rest, 0)._headers[given["role"]],
+                   **{n: v.encode("latin-1") for n, v in given["headers"].items()}}
         answer = requests.request(given["method"], rest.url + given["target"], data=given["body"].encode("latin-1"),
                                   headers={**given["sent"], **headers}, timeout=20)
         return f"{answer.status_code} {answer.text[:2000]}"

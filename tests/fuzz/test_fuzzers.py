@@ -75,7 +75,7 @@ def test_rest_api_under_random_requests(tmp_path: Path) -> None:
     summary = fuzz_rest(MINUTES, 1, tmp_path)
     assert not summary["findings"], [Path(path).read_text() for path in summary["findings"]]
     assert summary["cases"] > 100
-    assert {status.split()[0] for status in summary["statuses"]} == {"operator", "viewer", "nobody"}
+    assert {status.split()[0] for status in summary["statuses"]} == {"operator", "console", "viewer", "nobody"}
 
 
 @pytest.mark.fuzz
