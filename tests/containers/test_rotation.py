@@ -16,7 +16,8 @@ from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.access import Audience, Caller
 from rapid.rpc.callers import callers_text, token_hash
 from rapid.store import acl
-from rapid.store.connection import FileLogin, Login, connect
+from rapid.store.connection import Login, connect
+from rapid.store.password_file import FileLogin
 from tests.containers.engine import ROOT
 
 # exec: one connection to a Redis, a line a command, as redis-cli has it. FAILS: of which commands the engine dies.

@@ -229,6 +229,14 @@ def test_sentinel_errors_name_the_cause(watched: Watched, monkeypatch: pytest.Mo
     assert PASSWORD not in str(caught.value) and "wrong" not in str(caught.value)
 
 
+def test_sentinel_password_is_read_from_a_file(watched: Watched, tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FIVE_SENTINEL_PASSWORD")
+    monkeypatch.setenv("FIVE_SENTINEL_PASSWORD_FILE", str(tmp_path / "password"))
+    (tmp_path / "password").write_text("of-the-sentinel\n")
+    require_reachable(connect(watched.url, CONFIG, retries=0), watched.url, "state")
+
+
 def test_sentinel_urls_are_parsed() -> None:
     found = parse_sentinel_url("rediss+sentinel://u:p%40@[::1]:26380,there/mine/2?health_check_interval=5")
     assert found.sentinels == (("::1", 26380), ("there", 26379)) and found.primary == "mine"

@@ -17,9 +17,9 @@ from redis.retry import Retry
 from rapid.config import StoreConfig
 from rapid.redaction import redact_url
 from rapid.store.errors import StoreRefused, StoreUnreachable
+from rapid.store.password_file import FileLogin, read_password
 from rapid.store.primary import CONNECTION_CLASSES, Primary
 from rapid.store.sentinel import Sentinels, SentinelsRefused, is_sentinel_url, parse_sentinel_url
-from rapid.telemetry.logs import hide_secrets
 from rapid.telemetry.metrics import counter
 
 RETRIES = 10
@@ -52,32 +52,6 @@ class Login(CredentialProvider):
         return self.user, self.password
 
 
-@dataclass
-class FileLogin(CredentialProvider):
-    """A user of a Redis, None for the default user, and the file of its password.
-
-    Every connection reads the file, so that a rotated password needs no restart.
-    """
-
-    user: str | None
-    path: Path
-
-    def password(self) -> str:
-        """Return the password. Raises ValueError for an unreadable or empty file."""
-        password = read_password(self.path)
-        hide_secrets(password)
-        return password
-
-    def get_credentials(self) -> tuple[str] | tuple[str, str]:
-        """Implement CredentialProvider. Raises redis.ConnectionError, so that a file that is being replaced is read
-        again."""
-        try:
-            password = self.password()
-        except ValueError as error:
-            raise redis.ConnectionError(str(error)) from None
-        return (password,) if self.user is None else (self.user, password)
-
-
 class CountedRetry(Retry):
     """Retry that counts each failed attempt in a metric. No attempt starts after ``seconds``, because against a silent
     server every attempt takes its whole timeout."""
@@ -99,17 +73,6 @@ class CountedRetry(Retry):
             return answer
 
         return super().call_with_retry(do, failed, *arguments, **options)
-
-
-def read_password(path: Path) -> str:
-    """Return the password in a file. Raises ValueError for an unreadable or empty file."""
-    try:
-        password = path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ValueError(f"password file {path}: {error.strerror or error}") from None
-    if not password:
-        raise ValueError(f"password file {path} is empty")
-    return password
 
 
 def password_file(role: Role) -> Path | None:

@@ -7,6 +7,7 @@ the Redis servers speak TLS. User and password are those of Redis. The Sentinels
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,12 +18,14 @@ from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from rapid.address import join_address, split_address
+from rapid.store.password_file import FileLogin
 
 PORT = 26379
 SECONDS = 2.0  # timeout of one Sentinel; the next one is asked after it
 SCHEMES = {"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
 USER_VARIABLE = "FIVE_SENTINEL_USER"
 PASSWORD_VARIABLE = "FIVE_SENTINEL_PASSWORD"  # noqa: S105
+FILE_VARIABLE = "FIVE_SENTINEL_PASSWORD_FILE"  # the password's file, where the variable above is not set
 FORM = "redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY/DATABASE"
 
 
@@ -74,13 +77,19 @@ class Sentinels:
         options: dict[str, Any] = {"ssl": True} if tls else {}
         if tls and authority:
             options["ssl_ca_certs"] = authority
+        user = os.environ.get(USER_VARIABLE, "").strip() or None
+        password = os.environ.get(PASSWORD_VARIABLE, "").strip() or None
+        path = os.environ.get(FILE_VARIABLE, "").strip()
+        if path and password is None:
+            options["credential_provider"] = FileLogin(user, Path(path))
+        else:
+            options |= {"username": user, "password": password}
         self._primary = primary
         self._names = [join_address(*address) for address in addresses]
         self._clients: list[Any] = [redis.Redis(
-            host, port, username=os.environ.get(USER_VARIABLE, "").strip() or None,
-            password=os.environ.get(PASSWORD_VARIABLE, "").strip() or None, socket_timeout=min(timeout, SECONDS),
-            socket_connect_timeout=min(timeout, SECONDS), retry=Retry(NoBackoff(), 1), driver_info=None,
-            maint_notifications_config=MaintNotificationsConfig(False), **options) for host, port in addresses]
+            host, port, socket_timeout=min(timeout, SECONDS), socket_connect_timeout=min(timeout, SECONDS),
+            retry=Retry(NoBackoff(), 1), driver_info=None, maint_notifications_config=MaintNotificationsConfig(False),
+            **options) for host, port in addresses]
         self._first = 0  # the Sentinel that responded last
 
     def locate(self) -> tuple[str, int]:
