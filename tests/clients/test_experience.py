@@ -14,6 +14,7 @@ from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, Unavailable
 from tests.rapid.conftest import SECRET, at
+from tests.waiting import eventually_async
 
 LAYOUT = "0011223344556677"
 
@@ -142,11 +143,9 @@ async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: A
                                 failover_seconds=0.3, epoch=1) as client:
         taken.gate.clear()  # accepted and never answered
         await client.push(segment(0))
-        while not taken.arrived:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: taken.arrived, 10.0)
         await first.stop(0)
-        while client.abandoned == 0:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: client.abandoned, 10.0)
         await client.push(segment(1))
         assert await client.flush(5)
     assert other.seen == [f"{1:032x}"] and client.abandoned == 1

@@ -22,6 +22,7 @@ from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.parameters import ParameterStore
+from tests.waiting import eventually_async
 
 Array = npt.NDArray[Any]
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=4.0, start_seconds=0.0,
@@ -134,12 +135,10 @@ async def test_a_pause_holds_games_between_two_steps() -> None:
     matches, held = Matches(games, inference, 1), asyncio.Event()
     assert matches.is_idle
     playing = asyncio.create_task(matches.play(lambda: next(left, None), results.append, held.is_set))
-    while inference.calls < 5:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: inference.calls >= 5, 10.0, every=0.001)
     assert not matches.is_idle and matches.in_progress == 2
     held.set()
-    while not matches.is_idle:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: matches.is_idle, 10.0, every=0.001)
     calls, times = inference.calls, games.game_time.tolist()
     await asyncio.sleep(0.3)
     assert (inference.calls, games.game_time.tolist()) == (calls, times) and not results

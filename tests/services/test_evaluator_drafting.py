@@ -17,6 +17,7 @@ from five.services.evaluator import drafting
 from five.services.evaluator.drafting import DraftReader
 from rapid.blobs import BlobStore
 from tests.services.test_evaluator import GAME
+from tests.waiting import eventually_async
 
 Array = npt.NDArray[Any]
 POOL = GAME.model_copy(update={"hero_pool": ["nevermore", "sniper", "lion", "sven"]})
@@ -57,11 +58,9 @@ async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytes
     await asyncio.sleep(0.1)
     assert tables.names() == []
     rated = 20
-    while not tables.names():
-        await asyncio.sleep(0.01)
+    await eventually_async(lambda: len(tables.names()) == 1, 10.0)
     rated = 30
-    while len(tables.names()) < 2:
-        await asyncio.sleep(0.01)
+    await eventually_async(lambda: len(tables.names()) == 2, 10.0)
     running.cancel()
     assert tables.names() == ["version-30", "version-20"] and heads.versions == {20, 30} and heads.rows == 2 * 2 * 12
     leaves = tables.read("version-30")

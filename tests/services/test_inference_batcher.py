@@ -13,6 +13,7 @@ from five.services.inference.requests import Reply, Request
 from five.services.inference.sessions import SessionTable
 from rapid.critical_tasks import CriticalTasks
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations
+from tests.waiting import eventually
 
 
 class Server:
@@ -349,8 +350,6 @@ def test_error_in_past_version_load_ends_the_process(ask: Callable[[Models, int]
     models.refresh()
     models.start(CriticalTasks(drained.append, lambda: bool(drained), 10.0))
     ask(models, 0)
-    until = time.monotonic() + 5
-    while not drained and time.monotonic() < until:
-        time.sleep(0.005)
+    eventually(lambda: drained, 5.0)
     assert drained == ["past-version-loader died: MemoryError: no room for a number"]
     models.close()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from five.services.optimizer.background_writer import BackgroundWriter, VersionWriter
+from tests.waiting import eventually
 
 
 def wait_until_ended(writer: BackgroundWriter) -> None:
@@ -42,8 +43,7 @@ def test_next_call_raises_a_failed_writes_error_once(call: str) -> None:
 
     writer.submit(fail)
     assert_set(failed)
-    while not writer.is_idle:
-        pass
+    eventually(lambda: writer.is_idle, 10.0)
     calls: dict[str, Callable[[], None]] = {
         "submit": lambda: writer.submit(lambda: None), "wait": writer.wait, "raise_error": writer.raise_error}
     with pytest.raises(OSError, match="no space left"):
@@ -124,8 +124,7 @@ def test_unpublished_version_and_failing_checkpoint_block() -> None:
 
     writer.submit_checkpoint(save)
     assert_set(tried)
-    while not writer.blocked_reason:
-        pass
+    eventually(lambda: writer.blocked_reason, 10.0)
     assert "the checkpoint is not written: OSError: [Errno 28] No space" in writer.blocked_reason
     full.clear()
     writer.wait()

@@ -19,6 +19,7 @@ from rapid.rpc.errors import CallFailed, StatusCode
 from tests.services.counting import LAYOUT
 from tests.services.test_epochs import made
 from tests.services.test_rollout_sender import Optimizer, sender
+from tests.waiting import eventually_async
 
 GRACE_SECONDS = 2.0
 
@@ -113,8 +114,8 @@ async def test_drain_of_a_throttled_rollout_sends_every_segment() -> None:
         s = sender(optimizer)
         group = _ThrottledGroup(lifecycle, s)
         running = asyncio.create_task(run_service(lifecycle, s, group))
-        while s.unsent < 6:  # a window of 2, one waiting for the window, 3 in the queue
-            await asyncio.sleep(0.01)
+        # A window of 2, one waiting for the window, 3 in the queue.
+        await eventually_async(lambda: s.unsent >= 6, 10.0)
         lifecycle.drain("SIGTERM")
         await asyncio.sleep(0.6 * GRACE_SECONDS)
         optimizer.learning.set()
