@@ -77,9 +77,7 @@ def test_missing_function_changes_nothing_and_names_the_reason(run: Servers) -> 
     with pytest.raises(FunctionsMissing):
         service(run, "optimizer").fenced_write(FencingToken("x", 1, None), [("SET", KEYS.head, "1:a")], "it")
     assert run.client(acl.ADMIN).dbsize() == before
-    # One refused attempt to load: more would fill the server's ACL log.
-    assert sorted(run.refusals()) == [(user, "command", "function|load") for user in ("opponents", "optimizer",
-                                                                                      "rollout")]
+    assert run.refusals() == []  # no attempt to load, which would be an entry of the server's ACL log
 
 
 def test_service_goes_on_once_the_controller_loads(run: Servers) -> None:

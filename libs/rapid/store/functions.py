@@ -19,6 +19,7 @@ from weakref import WeakSet
 import redis
 from redis.exceptions import NoPermissionError, ResponseError
 
+from rapid.store import acl
 from rapid.store.errors import FunctionsMissing
 from rapid.store.keys import Keys
 
@@ -69,7 +70,7 @@ def call(client: redis.Redis, function: str, keys: Sequence[str], *arguments: st
 
 def load(client: redis.Redis) -> None:
     """Load the library unless it is loaded. Raise FunctionsMissing when this user may not load functions."""
-    if client.connection_pool in _refused_loads:
+    if client.connection_pool in _refused_loads or not _may_load(client):
         raise FunctionsMissing(_reason())
     try:
         client.function_load(SOURCE)
@@ -80,6 +81,16 @@ def load(client: redis.Redis) -> None:
     except ResponseError as error:
         if "already exists" not in str(error):
             raise
+
+
+def _may_load(client: redis.Redis) -> bool:
+    """Return whether the client's user may load functions, or is none of the run's users.
+
+    An attempt of another service would be an entry of the server's ACL log, in which operators look for attacks.
+    """
+    options = client.connection_pool.connection_kwargs
+    user = options.get("username") or getattr(options.get("credential_provider"), "user", None)
+    return user not in acl.SERVICES or "function|load" in acl.commands(user, "state")
 
 
 def require(client: redis.Redis) -> None:
