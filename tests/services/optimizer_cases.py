@@ -117,14 +117,18 @@ def feed(run: Training, segments: int, first: int = 0) -> None:
         run.intake.admit(stored_segment(str(i), version=run.version, seed=i))
 
 
-def until(run: Training, version: int, patience: int = 400) -> None:
-    left = [patience]
+def until(run: Training, version: int, patience: int | None = None) -> None:
+    """Learn until the version is made. Stop after ``patience`` turns; by default fail after 400."""
+    left = [400 if patience is None else patience]
 
     def stop() -> bool:
         left[0] -= 1
         return run.version >= version or left[0] < 0
 
     run.run(stop)
+    assert patience is not None or run.version >= version, (
+        f"version {version} was not made in 400 turns: the newest is {run.version}, blocked: "
+        f"{run.blocked_reason or 'no'}, starved: {run.starved.waiting}, samples: {len(run.intake.buffer)}")
 
 
 def stored_segment(identity: str, samples: int = 2, version: int = 0, seed: int = 0) -> Segment[StoredArrays]:

@@ -93,7 +93,7 @@ def run_ranks(script: str, *arguments: str, ranks: int = 2) -> list[tuple[int, s
 def test_every_rank_gets_the_state_that_rank_0_reads(tmp_path: Path) -> None:
     before = training(tmp_path, Versions())
     before.start()
-    feed(before, 8)
+    feed(before, 12)
     until(before, 3)
     states: list[Any] = []
     for code, out, errors in run_ranks(STATE, str(tmp_path), ranks=3):

@@ -154,7 +154,7 @@ def test_fenced_write_ends_training(tmp_path: Path, reason: Any, kind: str) -> N
         with pytest.raises(FencedOut):
             until(run, 3)
     else:
-        until(run, 3)
+        until(run, 3, patience=400)
         assert run.is_fenced_out
     if kind == "version":
         assert list(versions.published) == [0]
