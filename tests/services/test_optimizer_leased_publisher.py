@@ -1,5 +1,6 @@
 """The publisher of rank 0 under its lease in real Redis: waiting, renewal, loss, and the writes that follow."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,8 @@ def test_lease_is_renewed_until_it_is_released(rank: Rank, monkeypatch: pytest.M
     rank.publisher.release()
     assert rank.publisher.fencing_token is None and rank.lost == []
     ended = len(renewals)
-    eventually(lambda: len(renewals) <= ended + 1, 1.0)
+    time.sleep(0.1)
+    assert len(renewals) <= ended + 1  # one may have been under way
     with pytest.raises(FencedOut, match="has lost the publisher's lease"):
         rank.publish(0)
 

@@ -1,8 +1,7 @@
 """Run control of a rollout: when games may be played, and the schedules and anneal that they follow."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +15,7 @@ from five.services.rollout.run_control import RunControl
 from five.services.rollout.segment_builder import ScheduleValues
 from rapid.store.anneal import AnnealStore
 from rapid.store.state import RunState
+from tests.waiting import eventually_async
 
 CONFIGURED = SchedulesConfig(team_spirit=ScheduleConfig(
     initial=0.25, ramps=(RampConfig(start=0, length=10, from_=0.25, to=0.75),)))
@@ -38,10 +38,10 @@ class Lifecycle:
 class Run:
     """Run control of a run in real Redis, polled every 10 ms."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, poll_seconds: float = 0.01) -> None:
         self.lifecycle = Lifecycle()
         self.state = RunState(client, "trial")
-        rollout = SimpleNamespace(schedule_poll_seconds=0.01)
+        rollout = SimpleNamespace(schedule_poll_seconds=poll_seconds)
         config = SimpleNamespace(schedules=CONFIGURED, game=GAME, services=SimpleNamespace(rollout=rollout))
         service: Any = SimpleNamespace(lifecycle=self.lifecycle, state=self.state, config=config)
         self.control = RunControl(service)
@@ -56,14 +56,6 @@ async def run(redis_client: redis.Redis) -> AsyncIterator[Run]:
     task = asyncio.create_task(run.control.poll())
     yield run
     task.cancel()
-
-
-async def reached(value: Callable[[], Any], expected: Any) -> None:
-    """Wait until a value is reached."""
-    end = time.monotonic() + 5
-    while value() != expected:
-        assert time.monotonic() < end, f"{expected!r} expected within 5 s, the last value is {value()!r}"
-        await asyncio.sleep(0.01)
 
 
 def test_games_pause_with_the_run_and_stop_with_the_process(redis_client: redis.Redis) -> None:
@@ -95,12 +87,12 @@ async def test_changed_schedules_are_followed(run: Run) -> None:
     assert run.spirit() == 0.25
     changed = SchedulesConfig(team_spirit=ScheduleConfig(initial=0.9))
     run.state.set_document("schedules", dump_schedules(changed), "ada")
-    await reached(run.spirit, 0.9)
+    await eventually_async(lambda: run.spirit() == 0.9, 5.0)
     run.state.set_document("schedules", {"team_spirit": "high"}, "ada")
     await asyncio.sleep(0.05)
     assert run.spirit() == 0.9  # an invalid document changes nothing
     run.state.set_document("schedules", dump_schedules(CONFIGURED), "ada")
-    await reached(run.spirit, 0.25)
+    await eventually_async(lambda: run.spirit() == 0.25, 5.0)
 
 
 async def test_poll_goes_on_after_an_outage(run: Run, caplog: pytest.LogCaptureFixture) -> None:
@@ -114,8 +106,8 @@ async def test_poll_goes_on_after_an_outage(run: Run, caplog: pytest.LogCaptureF
     run.state.schedules = failing  # type: ignore[method-assign]
     run.state.set_document("schedules", dump_schedules(SchedulesConfig(
         team_spirit=ScheduleConfig(initial=0.9))), "ada")
-    await reached(lambda: len(failures), 0)
-    await reached(run.spirit, 0.9)
+    await eventually_async(lambda: not failures, 5.0)
+    await eventually_async(lambda: run.spirit() == 0.9, 5.0)
     messages = [m for m in caplog.messages if "cannot read schedules or anneal" in m]
     assert len(messages) == 2 and "the store is down" in messages[0]
 
@@ -123,6 +115,17 @@ async def test_poll_goes_on_after_an_outage(run: Run, caplog: pytest.LogCaptureF
 async def test_anneal_is_followed_and_ends(run: Run) -> None:
     seen: list[Any] = []
     run.control.anneal.update = seen.append  # type: ignore[method-assign]
-    await reached(lambda: len(seen) > 0 and seen[-1], None)
+    await eventually_async(lambda: seen == [None] * len(seen) != [], 5.0)
     AnnealStore(run.state).change(lambda document: ({"id": "patch-1"}, "anneal.began", {}), "ada")
-    await reached(lambda: seen[-1], {"id": "patch-1"})
+    await eventually_async(lambda: seen[-1] == {"id": "patch-1"}, 5.0)
+
+
+async def test_run_is_read_at_the_configured_interval(redis_client: redis.Redis) -> None:
+    run = Run(redis_client, poll_seconds=30.0)
+    reads: list[Any] = []
+    run.control.anneal.update = reads.append  # type: ignore[method-assign]
+    task = asyncio.create_task(run.control.poll())
+    await eventually_async(lambda: reads, 5.0)
+    await asyncio.sleep(0.1)
+    assert len(reads) == 1
+    task.cancel()
