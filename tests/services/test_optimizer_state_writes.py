@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from five.agent.schedules import dump_schedules, hyperparameters_at
-from five.services.optimizer import metrics as page
 from five.services.optimizer.drain_time import DrainTime
 from five.services.optimizer.state_writes import StateWrites
 from tests.services.optimizer_cases import LAYOUT, StateInMemory, Versions, feed, training
+from tests.services.test_optimizer_metrics import value
 
 
 class Written:
@@ -95,8 +95,10 @@ def test_checkpoint_writes_are_measured_and_shown(tmp_path: Path, monkeypatch: p
         save(*arguments)
 
     monkeypatch.setattr(written.run.checkpoints, "save", slow)
+    count, seconds = value("written_checkpoints_total"), value("checkpoint_seconds_sum")
     written.writes.checkpoint(1, 0, 0, 0.0)()
     assert drain_time.seconds == pytest.approx(10.0 + 2.5 * 4.0)  # two and a half writes of 4 s each
     assert len(allowed) == 2 and written.run.checkpoints.versions() == [1]
-    rate = page.BLOB_RATE.collect()[0].samples[0].value
-    assert rate == pytest.approx(size / 4.0)
+    assert value("checkpoint_write_rate") == pytest.approx(size / 4.0)
+    assert value("written_checkpoints_total") == count + 1
+    assert 0.05 <= value("checkpoint_seconds_sum") - seconds < 30.0

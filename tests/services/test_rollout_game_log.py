@@ -91,3 +91,9 @@ async def test_log_writes_at_its_interval(series: Series, monkeypatch: pytest.Mo
     await asyncio.sleep(0.3)
     assert written(series) == ["a", "b"]
     task.cancel()
+
+
+async def test_nothing_is_written_without_a_record(series: Series) -> None:
+    outage: Any = Outage(series, after=False)
+    await GameLog(outage).flush()
+    assert outage.calls == 0
