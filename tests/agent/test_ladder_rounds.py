@@ -78,6 +78,29 @@ def test_expected_rating_is_that_of_the_last_rated_version() -> None:
     assert made.trial is not None and (made.trial.mu, made.trial.number) == (30.0, 22)
 
 
+@pytest.mark.parametrize(("games", "pairs"), [(2, 1), (3, 2), (4, 2), (39, 20), (40, 20)])
+def test_anchors_play_each_other_in_pairs(games: int, pairs: int) -> None:
+    """An odd number of games is rounded up. The rating is numbered after those of random play and the first version."""
+    made = Ladder(CONFIG.model_copy(update={"games_per_anchor_pair": games}))
+    first = {**rated({RANDOM: 0.0}), "version-0": Standing("version-0", 0.5, 1.0, 7, 0.1)}
+    made.apply_rows(rows_of(first), True)
+    write(made, made.begin_rating("version-1"))
+    assert made.trial is not None and (made.trial.player, made.trial.number) == ("anchors", 8)
+    assert made.trial.pairings == [(one, other, pairs) for i, one in enumerate(CONFIG.anchors)
+                                   for other in CONFIG.anchors[i + 1:]]
+    assert all(type(count) is int for *_, count in made.trial.pairings)
+    assert {len([g for g in made.pending_games() if (g.first, g.second) == (RANDOM, "scripted")])} == {2 * pairs}
+
+
+def test_first_ratings_are_numbered_from_0() -> None:
+    made = Ladder(CONFIG)
+    rows = write(made, made.begin_rating("version-0"))
+    assert rows[f"rated:{RANDOM}"]["trial"] == 0 and rows["format"] == 2
+    write(made, made.begin_rating("version-0"))
+    assert made.trial is not None and (made.trial.number, made.trial.mu) == (1, 0.0)
+    assert pairs_met(made) == {RANDOM: 20}
+
+
 def test_required_references_get_at_least_a_pair() -> None:
     far = CONFIG.model_copy(update={"required_references": ("scripted-hard", "scripted-easy")})
     made = ladder(far)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from five.agent.config import LeagueConfig
-from five.agent.league import League, PoolOpponent
+from five.agent.league import ActiveVersion, League, OpponentChoice, PoolOpponent
 
 PAPER = LeagueConfig()
 
@@ -113,6 +113,44 @@ def test_sample_follows_cumulative_probabilities() -> None:
     league = make_league([0.0, math.log(2), 0.0, -3000.0])
     uniforms = (0.0, 0.24, 0.26, 0.74, 0.76, math.nextafter(1, 0), 1.0)
     assert [league.sample(u) for u in uniforms] == [10, 10, 20, 20, 30, 30, 30]
+
+
+@pytest.mark.parametrize("count", [63, 64, 65, 129, 300])
+def test_pool_grows_beyond_its_first_array(count: int) -> None:
+    league = League(PAPER)
+    for version in range(count):
+        league.set_opponent(PoolOpponent(version, float(-version)))
+        assert len(league.probabilities()) == version + 1
+    league.set_opponent(PoolOpponent(0, -1.0))
+    league.remove(count - 1)
+    league.set_opponent(PoolOpponent(count, -2.0))
+    assert qualities(league) == [0.0, *(1.0 - version for version in range(1, count - 1)), -1.0]
+    weights = np.exp(qualities(league))
+    assert list(league.probabilities().values()) == pytest.approx((weights / weights.sum()).tolist())
+    assert len(league._qualities) <= 2 * count + 64
+
+
+def test_win_drop_is_that_of_the_assignment_and_bounded_in_a_turn() -> None:
+    """η / (N p) with η = 0.01 and N = 2. The game was assigned with p = 0.1, the present one is 0.75."""
+    league = make_league([0.0, -math.log(3)])
+    assert league.win_drop(10) == pytest.approx(0.01 / (2 * 0.75))
+    assert league.win_drop(10, OpponentChoice(10, 0, 0.1)) == pytest.approx(0.05)
+    active = ActiveVersion(10, 0.1, 3, dropped=PAPER.max_quality_drop - 0.02)
+    assert league.win_drop(10, OpponentChoice(10, 0, 0.1, active)) == pytest.approx(0.02)
+    active.dropped = PAPER.max_quality_drop + 1
+    assert league.win_drop(10, OpponentChoice(10, 0, 0.1, active)) == 0.0
+    active.dropped = 0.0
+    assert league.win_drop(10, OpponentChoice(10, 0, 0.1, active)) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("version", [-1, 0])
+def test_versions_count_from_0(version: int) -> None:
+    league = League(PAPER)
+    if version < 0:
+        with pytest.raises(ValueError, match="at least 0"):
+            league.candidate(version)
+    else:
+        assert league.candidate(version) == PoolOpponent(0, 0.0)
 
 
 def test_dump_and_load_restore_the_pool() -> None:

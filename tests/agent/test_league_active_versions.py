@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from five.agent.config import LeagueConfig
-from five.agent.league import ActiveVersions, League, OpponentChoice
+from five.agent.league import ActiveVersions, League, OpponentChoice, PoolOpponent
 
 VERSION_SECONDS = 63.0  # docs/scale.md, 64 and 512 GPUs
 GAME_SECONDS = 4169.0
@@ -68,6 +68,52 @@ def test_active_versions_keep_the_pool_of_the_papers_rule() -> None:
     assert len(paper.opponents) == len(few.opponents) == 343
     assert undrawable(paper) == undrawable(few) == 0.0
     assert effective(few) == pytest.approx(effective(paper), rel=0.15)
+
+
+SLOTS = LeagueConfig(active_past_versions=4, active_minutes=20)
+
+
+def slots(uniforms: dict[str, float]) -> tuple[ActiveVersions, League]:
+    """Return slots whose random numbers are given by text, and a pool of versions 0 to 9 with equal qualities."""
+    league = League(SLOTS)
+    for version in range(10):
+        league.set_opponent(PoolOpponent(version, 0.0))
+    return ActiveVersions(SLOTS, lambda what: uniforms.get(what, 0.05)), league
+
+
+def test_slots_turn_one_after_another() -> None:
+    """A turn takes 20 minutes. Slot k of four begins its turns k quarters of it earlier."""
+    active, league = slots({})
+    turns = {seconds: [active.at(slot, seconds, league).turn for slot in range(4)]
+             for seconds in (0, 299, 300, 600, 899, 900, 1199, 1200, 2400)}
+    assert turns == {0: [0, 0, 0, 0], 299: [0, 0, 0, 0], 300: [0, 0, 0, 1], 600: [0, 0, 1, 1], 899: [0, 0, 1, 1],
+                     900: [0, 1, 1, 1], 1199: [0, 1, 1, 1], 1200: [1, 1, 1, 1], 2400: [2, 2, 2, 2]}
+
+
+def test_slot_keeps_its_version_for_a_turn_unless_it_is_removed() -> None:
+    active, league = slots({"place 0 turn 0": 0.35, "place 0 turn 1": 0.75})
+    first = active.at(0, 10.0, league)
+    assert (first.version, first.probability, first.dropped) == (3, pytest.approx(0.1), 0.0)
+    first.dropped = 0.5
+    league.set_opponent(PoolOpponent(11, 9.0))
+    assert active.at(0, 1000.0, league) is first, "also when the qualities change"
+    assert active.at(0, 1200.0, league).version == 11
+    again, league = slots({"place 0 turn 0": 0.35})
+    held = again.at(0, 10.0, league)
+    league.remove(held.version)
+    assert again.at(0, 20.0, league) is not held and again.at(0, 20.0, league).version == 4
+
+
+def test_newest_turn_of_a_version_is_found() -> None:
+    active, league = slots({"place 0 turn 0": 0.35, "place 1 turn 0": 0.35, "place 1 turn 1": 0.35,
+                            "place 2 turn 0": 0.75})
+    assert active.holding(3) is None
+    old = active.at(0, 0.0, league)
+    active.at(2, 0.0, league)
+    newest = active.at(1, 1000.0, league)
+    assert (old.version, newest.version, newest.turn) == (3, 3, 1)
+    assert active.holding(3) is newest and active.holding(7) is active.at(2, 0.0, league)
+    assert active.holding(8) is None and active.holding(2) is None
 
 
 def test_one_turn_takes_a_bounded_amount() -> None:

@@ -81,6 +81,50 @@ def test_change_is_idempotent(length):
     assert change_schedule(once, "learning_rate", 40, 1e-4, length) == once
 
 
+@pytest.mark.parametrize(("version", "length"), [(-1, 0), (0, -1), (-1, -1), (5, -1)])
+def test_negative_version_or_length_is_rejected(version, length):
+    with pytest.raises(ValueError, match="at least 0"):
+        change_schedule(SchedulesConfig(), "learning_rate", version, 1e-4, length)
+    if version < 0:
+        with pytest.raises(ValueError, match="at least 0"):
+            restore_schedule(SchedulesConfig(), "learning_rate", version, schedule(1e-3))
+
+
+def ramps(s):
+    return [(ramp.start, ramp.length, ramp.from_, ramp.to) for ramp in s.learning_rate.ramps]
+
+
+def test_change_at_version_0_replaces_everything():
+    s = SchedulesConfig(learning_rate=schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 5, 2e-3, 1e-3)))
+    assert ramps(change_schedule(s, "learning_rate", 0, 5e-4, 0)) == [(0, 0, 1e-3, 5e-4)]
+
+
+def test_change_at_the_ends_of_a_ramp():
+    """At its start the ramp is dropped, inside it is cut, and at its end it is whole."""
+    s = SchedulesConfig(learning_rate=schedule(1e-3, (10, 10, 1e-3, 2e-3)))
+    for version, before in ((10, []), (11, [(10, 1, 1e-3, pytest.approx(1.1e-3))]),
+                            (19, [(10, 9, 1e-3, pytest.approx(1.9e-3))]), (20, [(10, 10, 1e-3, 2e-3)]),
+                            (21, [(10, 10, 1e-3, 2e-3)])):
+        *kept, last = ramps(change_schedule(s, "learning_rate", version, 5e-4, 3))
+        assert kept == before
+        assert last == (version, 3, pytest.approx(value_at(s.learning_rate, version)), 5e-4)
+
+
+@pytest.mark.parametrize(("version", "expected"), [
+    (10, [(10, 10, 1e-3, 2e-3)]), (15, [(15, 0, 1e-3, 1.5e-3), (15, 5, 1.5e-3, 2e-3)]),
+    (20, [(20, 0, 1e-3, 2e-3)]), (25, [(25, 0, 1e-3, 2e-3)])])
+def test_restored_ramps_have_no_empty_parts(version, expected):
+    """A ramp that ended by then is a jump to its end value, one that is active goes on."""
+    earlier = schedule(1e-3, (10, 10, 1e-3, 2e-3))
+    back = restore_schedule(SchedulesConfig(learning_rate=schedule(1e-3)), "learning_rate", version, earlier)
+    assert ramps(back) == [tuple(pytest.approx(value) for value in ramp) for ramp in expected]
+
+
+def test_restore_without_a_difference_adds_nothing():
+    s = SchedulesConfig(learning_rate=schedule(1e-3, (10, 10, 1e-3, 2e-3)))
+    assert restore_schedule(s, "learning_rate", 30, schedule(2e-3)) == s
+
+
 @pytest.mark.parametrize("version", [0, 5, 40, 45, 60, 200])
 def test_restore_keeps_earlier_versions(version):
     earlier = schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4), (100, 10, 5e-4, 1e-4))

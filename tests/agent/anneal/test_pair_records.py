@@ -18,6 +18,20 @@ def test_stored_pairs_of_an_attempt_are_read_back() -> None:
     assert pair_to_json(PAIR) == {"version": 340, "share": 0.25, "results": [1.0, -1.0]}
 
 
+ROW = pair_to_json(PAIR)
+
+
+@pytest.mark.parametrize(("name", "row"), [
+    ("patch/2/new/x", ROW), ("patch/2/newest/1", ROW), ("patch/2", ROW), ("patch/2/new/1", None),
+    ("patch/2/new/1", {**ROW, "results": [1.0]}), ("patch/2/new/1", {**ROW, "share": "much"}),
+    ("patch/2/new/1", {"results": [1.0, 1.0]})])
+def test_damaged_pair_is_named(name: str, row: object) -> None:
+    with pytest.raises(ValueError, match=f"the guard's pair '{name}' is damaged"):
+        parse_pairs({name: row}, "patch/2")
+    if name.count("/") == 3:
+        assert parse_pairs({name: row}, "patch/1") == [], "rows of another attempt are not read"
+
+
 def test_seed_depends_on_the_attempt_and_the_number() -> None:
     seeds = {pair_seed(trial, number) for trial in ("a/1", "a/2", "b/1") for number in range(50)}
     assert len(seeds) == 150 and all(0 <= seed < 1 << 63 for seed in seeds)

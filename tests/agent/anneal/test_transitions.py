@@ -1,7 +1,14 @@
 import pytest
 
-from five.agent.anneal.document import Anneal, AnnealPolicy, AnnealRamp, AnnealState, merge_overrides
-from five.agent.anneal.guard import GuardDecision, GuardVerdict
+from five.agent.anneal.document import (
+    MAX_OVERRIDES,
+    Anneal,
+    AnnealPolicy,
+    AnnealRamp,
+    AnnealState,
+    merge_overrides,
+)
+from five.agent.anneal.guard import GuardConfig, GuardDecision, GuardVerdict
 from five.agent.anneal.transitions import (
     FollowUp,
     InvalidTransition,
@@ -179,6 +186,34 @@ def test_ended_anneal_has_no_share_and_does_not_advance(state: AnnealState) -> N
 def test_document_json_round_trip() -> None:
     a = hold(anneal(policy={"gates": [0.25, 1.0]}, guard={"loss": 0.1}), 130, "anna").anneal
     assert Anneal.model_validate(a.to_json()) == a
+
+
+def test_defaults_of_the_policy_and_the_guard() -> None:
+    """The values that docs/configuration.md and the console's form show."""
+    assert AnnealPolicy().model_dump() == {"on_fail": "retry", "slower": 2.0, "tries": 3, "gates": (0.5, 1.0)}
+    assert GuardConfig().model_dump() == {"false_alarm": 0.05, "loss": 0.2, "miss": 0.05, "pairs": 1000}
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("false_alarm", 0.0), ("false_alarm", 0.5), ("loss", 0.0), ("loss", 1.0), ("miss", 0.0), ("miss", 0.5),
+    ("pairs", 0), ("pairs", 100_001)])
+def test_limits_of_the_guard_are_not_allowed_values(key: str, value: float) -> None:
+    with pytest.raises(ValueError, match=key):
+        GuardConfig.model_validate({key: value})
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("false_alarm", 0.001), ("false_alarm", 0.499), ("loss", 0.001), ("loss", 0.999), ("miss", 0.001),
+    ("miss", 0.499), ("pairs", 1), ("pairs", 100_000)])
+def test_values_within_the_limits_of_the_guard_are_allowed(key: str, value: float) -> None:
+    assert GuardConfig.model_validate({key: value}).model_dump()[key] == value
+
+
+def test_overrides_may_have_the_longest_length() -> None:
+    longest = MAX_OVERRIDES - len('{"x": ""}')
+    assert anneal(overrides={"x": "y" * longest}).overrides
+    with pytest.raises(ValueError, match="longer than"):
+        anneal(overrides={"x": "y" * (longest + 1)})
 
 
 def test_document_of_an_earlier_version_is_read() -> None:
