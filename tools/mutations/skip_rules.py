@@ -2,7 +2,7 @@
 
 Skipped are log messages, docstrings, texts of errors and assertions, printed text, type annotations and aliases,
 ``__repr__`` and ``__str__``, protocols, code for the type checker and for the command line of a file, options of
-dataclasses that forbid use, and ``strict`` of zip.
+dataclasses that forbid use, ``strict`` of zip, and ``classmethod`` of pydantic's validators.
 """
 
 import ast
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 DECLARATIONS = {"abstractmethod", "override", "overload", "final", "runtime_checkable"}
 DATACLASS_OPTIONS = {"frozen", "slots", "kw_only", "repr"}
+VALIDATORS = {"field_validator", "model_validator"}
 DISPLAY_METHODS = {"__repr__", "__str__"}
 
 Position = tuple[int, int]
@@ -46,6 +47,9 @@ def _skipped_nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
             if node.returns:
                 yield node.returns
             yield from (decorator for decorator in node.decorator_list if _name(decorator) in DECLARATIONS)
+            if any(isinstance(decorator, ast.Call) and _name(decorator.func) in VALIDATORS
+                   for decorator in node.decorator_list):  # pydantic makes a class method of it
+                yield from (decorator for decorator in node.decorator_list if _name(decorator) == "classmethod")
         case ast.ClassDef(bases=bases) if any(_name(base) == "Protocol" for base in bases):
             yield node
         case ast.ClassDef():

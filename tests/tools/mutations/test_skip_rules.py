@@ -33,6 +33,16 @@ class Point:
             return 18
         self.log(19)
 
+class Section(BaseModel):
+    @field_validator("x")
+    @classmethod
+    def check(cls, x):
+        return x
+
+    @classmethod
+    def make(cls):
+        return cls(x=21)
+
 if __name__ == "__main__":
     main(20)
 '''
@@ -48,11 +58,13 @@ def is_skipped(code: str) -> bool:
 
 @pytest.mark.parametrize("code", [
     "| None\nLIMIT", "3", "True, eq", "| None = 4", "5)", "abstractmethod", "| None = 6", "| str:", "9)", "10)", "11\n",
-    "13 + 14", "True):", "| float, 17", "18", "20)"])
+    "13 + 14", "True):", "| float, 17", "18", "20)",
+    "classmethod\n    def check"])
 def test_code_without_behaviour_is_skipped(code: str) -> None:
     assert is_skipped(code)
 
 
-@pytest.mark.parametrize("code", ["| 2", "False)", "4\n", "property", "6)", "12:", "15)", "range(16)", "17)", "19)"])
+@pytest.mark.parametrize("code", ["| 2", "False)", "4\n", "property", "6)", "12:", "15)", "range(16)", "17)", "19)",
+                                  "classmethod\n    def make", "21"])
 def test_behaviour_is_not_skipped(code: str) -> None:
     assert not is_skipped(code)
