@@ -206,7 +206,7 @@ def test_a_viewers_session_is_refused_every_change(rest: LiveController) -> None
 
 @pytest.mark.parametrize("foreign", [
     {"Origin": "https://evil.example"}, {"Origin": "null"}, {}, {"Sec-Fetch-Site": "cross-site"},
-    {"Origin": "http://127.0.0.1:1"}, {"Sec-Fetch-Site": "same-site"}])
+    {"Origin": "http://127.0.0.1:1"}, {"Origin": "http://["}, {"Sec-Fetch-Site": "same-site"}])
 def test_a_change_from_another_page_is_refused(rest: LiveController, foreign: dict[str, str]) -> None:
     browser = Browser(rest)
     browser.log_in()
