@@ -13,8 +13,8 @@ from rapid.store.state import RunStatus, Status
 class StepLimits:
     """Deadlines of steps in seconds, and the number of attempts.
 
-    A deadline covers all attempts of a step before the cut-over; after it, each attempt has one. A step without an entry
-    has none.
+    A deadline covers all attempts of a step before the cut-over; after it, each attempt has one. A step without an
+    entry has none.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
