@@ -6,7 +6,9 @@ import pytest
 import redis
 
 from rapid.store import leases
-from rapid.store.leases import Leases
+from rapid.store.idle import idle_report
+from rapid.store.keys import Keys
+from rapid.store.leases import Lease, Leases
 from rapid.store.state import RunState, Status
 
 
@@ -59,3 +61,15 @@ def test_kinds_cover_every_service(state: RunState) -> None:
     from rapid.store import acl
 
     assert sorted(acl.SERVICES) == list(leases.KINDS)
+
+
+def test_damaged_lease_hides_no_other_instance(database: redis.Redis) -> None:
+    Lease(database, "r", "rollout", "good", 10).renew({"games": 3})
+    keys = Keys("r")
+    other = database.get(keys.lease("rollout", "good"))
+    for name, text in {"not-json": b"{", "deep": b"[" * 3000, "list": b"[]", "number": b'{"kind": 5}', "other": other
+                       }.items():
+        database.set(keys.lease("rollout", name), text)  # type: ignore[arg-type]
+        database.zadd(keys.leases("rollout"), {name: 2.0**40})
+    assert [i.id for i in Leases(database, "r").live()] == ["good"]
+    assert idle_report(database, "r").waiting_for == []

@@ -1,6 +1,7 @@
 """Liveness of a run's service instances: each holds a lease that it renews with its state."""
 
 import json
+import logging
 import time
 from typing import Any, NamedTuple
 
@@ -8,9 +9,11 @@ import redis
 
 from rapid.process_identity import ProcessIdentity
 from rapid.store import functions
+from rapid.store.errors import Corrupt
 from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
 
+log = logging.getLogger(__name__)
 ANSWER_MS = 30 * 24 * 3600 * 1000  # expiry of a pause's acknowledgements, longer than any pause
 # Kinds of services with leases, in the order of listings.
 KINDS = ("controller", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
@@ -86,16 +89,32 @@ class Leases:
         self._keys = Keys(run)
 
     def live(self, kind: str | None = None) -> list[Instance]:
-        """Return instances with a lease, of one kind or of all `KINDS`, by kind and id. Raise Corrupt for a damaged
-        lease."""
+        """Return instances with a lease, of one kind or of all `KINDS`, by kind and id. A damaged lease is
+        ignored."""
         kinds = KINDS if kind is None else (kind,)
         pipeline: Any = self._redis.pipeline(transaction=False)
         for one in kinds:
             pipeline.zrange(self._keys.leases(one), 0, -1)
-        names = [self._keys.lease(one, name.decode())
-                 for one, found in zip(kinds, pipeline.execute(), strict=True) for name in found]
+        names = [(one, name.decode()) for one, found in zip(kinds, pipeline.execute(), strict=True) for name in found]
         # Leases expire on the server's clock; a name without a lease is ignored.
-        texts: Any = self._redis.mget(names) if names else []
-        found = [decode_row(text, name, lambda row: Instance(**row))
-                 for name, text in zip(names, texts, strict=True) if text is not None]
-        return sorted(found, key=lambda i: (i.kind, i.id))
+        texts: Any = self._redis.mget([self._keys.lease(*name) for name in names]) if names else []
+        live = []
+        for name, text in zip(names, texts, strict=True):
+            if text is not None:
+                try:
+                    live.append(decode_row(text, self._keys.lease(*name), lambda row, name=name: _instance(*name, row)))
+                except Corrupt as error:
+                    log.warning("instance not listed: %s", error)
+        return sorted(live, key=lambda i: (i.kind, i.id))
+
+
+def _instance(kind: str, identity: str, row: Any) -> Instance:
+    """Return the instance of a lease. Raise ValueError or TypeError for a malformed one, or another's."""
+    found = Instance(**row)
+    if (found.kind, found.id) != (kind, identity):
+        raise ValueError(f"it is of {found.kind!r} {found.id!r}")
+    texts = (found.address, found.metrics_address, found.life)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(found.stats, dict):
+        raise TypeError("a value has another type")
+    return found._replace(started_at=float(found.started_at), beaten_at=float(found.beaten_at), epoch=int(found.epoch),
+                          revision=int(found.revision), quiet=int(found.quiet))
