@@ -153,7 +153,8 @@ def lease(data: bytes) -> None:
     key = KEYS.lease("rollout", "0")
     client().set(key, data)
     client().zadd(KEYS.leases("rollout"), {"0": 2.0**40})
-    Leases(client(), RUN).live("rollout")
+    for instance in Leases(client(), RUN).live("rollout"):
+        assert (instance.kind, instance.id) == ("rollout", "0")
     run_state().idle_report()
 
 
