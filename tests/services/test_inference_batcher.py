@@ -348,7 +348,7 @@ def test_error_in_past_version_load_ends_the_process(ask: Callable[[Models, int]
 
     models = Models(Versions(0, 9), CountingBuilder(), past_bytes=2, poll_seconds=60, on_past=fail)
     models.refresh()
-    models.start(CriticalTasks(drained.append, lambda: bool(drained), 10.0))
+    models.start(CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None))
     ask(models, 0)
     eventually(lambda: drained, 5.0)
     assert drained == ["past-version-loader died: MemoryError: no room for a number"]

@@ -136,7 +136,8 @@ def test_repeated_failures_end_the_process(serve: Callable[..., Served], monkeyp
     monkeypatch.setattr(batcher_module, "FAILURES_IN_A_ROW", 3)
     drained: list[str] = []
     s = serve()
-    s.start(CriticalTasks(drained.append, lambda: bool(drained), 10.0))
+    critical_tasks = CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None)
+    s.start(critical_tasks)
     policy = s.builder.created[0]
     for fail in (True, True, False, True, True):
         policy.fail = fail
@@ -146,6 +147,7 @@ def test_repeated_failures_end_the_process(serve: Callable[..., Served], monkeyp
     assert isinstance(s.submit(1).exception(5), RuntimeError)
     eventually(lambda: drained, 5.0)
     assert drained == ["forward-passes died: RuntimeError: 3 batches in a row have failed"]
+    critical_tasks.close()
 
 
 def test_forward_pass_is_prepared_before_the_first_batch(serve: Callable[..., Served]) -> None:
