@@ -44,13 +44,15 @@ def run_of(found: Objects, folder: Path) -> RunConfig:
 
 
 def stored(found: Objects, workload: str) -> tuple[Object, list[Object]]:
-    """Return a workload's user ids, and its mounts of volume claims."""
+    """Return a workload's user ids, and where it mounts volume claims."""
     spec = found[workload.partition("/")[0], workload.partition("/")[2]]["spec"]
     pod = spec["template"]["spec"]
     volumes = {v["name"] for v in pod.get("volumes", []) if "persistentVolumeClaim" in v}
     volumes |= {t["metadata"]["name"] for t in spec.get("volumeClaimTemplates", [])}
     context = {key: pod["securityContext"][key] for key in ("runAsUser", "runAsGroup", "fsGroup")}
-    return context, [m for c in pod["containers"] for m in c["volumeMounts"] if m["name"] in volumes]
+    return context, [{key: value for key, value in mount.items() if key != "readOnly"}
+                     for container in pod["containers"] for mount in container["volumeMounts"]
+                     if mount["name"] in volumes]
 
 
 @pytest.mark.parametrize("values", VALUES)
