@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from functools import partial
 from typing import Any, NamedTuple
 
 import redis
@@ -102,7 +103,7 @@ class Leases:
         for name, text in zip(names, texts, strict=True):
             if text is not None:
                 try:
-                    live.append(decode_row(text, self._keys.lease(*name), lambda row, name=name: _instance(*name, row)))
+                    live.append(decode_row(text, self._keys.lease(*name), partial(_instance, *name)))
                 except Corrupt as error:
                     log.warning("instance not listed: %s", error)
         return sorted(live, key=lambda i: (i.kind, i.id))
