@@ -139,7 +139,8 @@ def test_only_a_lost_lease_is_reported(rank: Rank, monkeypatch: pytest.MonkeyPat
 def test_death_of_the_renewal_ends_the_process(client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                                ) -> None:
     drained: list[str] = []
-    rank = Rank(client, tmp_path, critical_tasks=CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None))
+    critical_tasks = CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None)
+    rank = Rank(client, tmp_path, critical_tasks=critical_tasks)
     counted(rank, monkeypatch, [ValueError("a fault")])
     rank.acquire(seconds=0.01)
     eventually(lambda: drained, 5.0)
