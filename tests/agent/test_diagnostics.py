@@ -41,6 +41,19 @@ def test_clip_counts_ratios_on_both_sides(clip: float, share: float) -> None:
     assert compute_diagnostics(*case(), clip=clip)["clip_fraction"].item() == share
 
 
+def test_ratio_at_the_clip_is_not_clipped() -> None:
+    unrolled, batch, _ = case()
+    found = compute_diagnostics(unrolled, batch, torch.zeros(1, 1, 3), clip=0.0)
+    assert found["clip_fraction"] == 0 and found["approx_kl"] == 0
+
+
+def test_single_hero_step_has_full_weight() -> None:
+    unrolled, batch, log_ratio = case()
+    batch["mask"] = torch.tensor([[[0.0, 1.0, 0.0]]])
+    found = compute_diagnostics(unrolled, batch, log_ratio, clip=0.2)
+    assert (found["value_mean"], found["return_mean"], found["return_std"]) == (2.0, 7.0, 0.0)
+
+
 def test_fully_masked_batch_is_finite() -> None:
     unrolled, batch, log_ratio = case()
     batch["mask"] = torch.zeros(1, 1, 3)
