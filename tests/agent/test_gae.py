@@ -100,16 +100,13 @@ def test_discount_of_the_papers_horizons(horizon, gamma):
     assert discount(horizon) == pytest.approx(gamma, abs=5e-7)
 
 
-def test_horizon_below_a_timestep_is_rejected():
-    with pytest.raises(ValueError, match="horizon"):
-        discount(0.1)
-
-
 @pytest.mark.parametrize(("horizon", "timestep"), [(0.1, 0.2), (1.0, 0.0), (1.0, -0.5), (float("nan"), 0.2),
                                                    (-1.0, -2.0)])
 def test_horizon_below_a_timestep_is_rejected(horizon, timestep):
     with pytest.raises(ValueError, match="at least a timestep"):
         discount(horizon, timestep)
+    with pytest.raises(ValueError, match="horizon"):
+        discount(0.1)
 
 
 def test_horizon_of_one_timestep_has_no_future():
