@@ -64,6 +64,14 @@ def test_recording_of_another_layout_is_not_used(blobs: BlobStore) -> None:
     assert recordings(blobs, intake()).take("check-20260101-000000-aa")[1] == ref
 
 
+def test_newest_recording_of_this_layout_is_used(blobs: BlobStore) -> None:
+    _, ref = recordings(blobs, filled()).take("check-20260101-000000-aa")
+    recordings(blobs, filled(), layout="older").take("check-20260102-000000-bb")
+    empty = recordings(blobs, intake())
+    assert empty.samples == 0
+    assert empty.take("check-20260103-000000-cc")[1] == ref
+
+
 def test_oldest_recordings_are_removed(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample_recordings, "MAX_RECORDINGS", 2)
     made = recordings(blobs, filled())

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.clients.opponents import Opponent
+from five.clients.opponents import WON, Opponent
 from five.services.rollout import game_group
 from five.services.rollout.game_group import GroupProgress, ring_capacity, split_games
 from five.services.rollout.step_buffer import SIDES
@@ -59,6 +59,14 @@ async def test_outcome_is_that_of_each_side() -> None:
     labels = {key: parts[-1].arrays["win_label"][0].item() for key, parts in of_games(done.segments).items()}
     assert labels == {(0, 0): 1.0, (1, 0): 0.0, (0, 1): 0.0, (1, 1): 1.0, (0, 2): 0.5, (1, 2): 0.5}
     assert [record["winner"] for record in done.records] == ["radiant", "dire", "draw"]
+
+
+async def test_result_against_a_past_version_is_reported() -> None:
+    """The past version is on Dire, which loses the first game."""
+    opponents = Opponents(Opponent(0, 1))
+    async with InferenceServer(Versions(0, 7)) as server:
+        done = await play(CountingGames([[6, 50]]), 10, [server], opponents=opponents)
+    assert opponents.reports == [(done.records[0]["game"], 0, WON)]
 
 
 async def test_prediction_of_each_side_is_that_of_its_first_step() -> None:
