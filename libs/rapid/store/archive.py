@@ -18,6 +18,7 @@ from rapid.config import StoreConfig
 from rapid.store import functions
 from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 Array = npt.NDArray[Any]
 Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, names of bfloat16 arrays
@@ -40,10 +41,13 @@ class VersionRecord:
 
 
 def parse_record(version: int, text: bytes) -> VersionRecord:
-    """Parse a version's JSON record. Raise Corrupt for an invalid reference."""
-    row = json.loads(text)
+    """Parse a version's JSON record. Raise Corrupt for a damaged one."""
+    return decode_row(text, f"the record of version {version}", lambda row: _record_of(version, row))
+
+
+def _record_of(version: int, row: Any) -> VersionRecord:
     blob = Ref.parse(row["blob"], row["blob_bytes"]) if row.get("blob") else None
-    return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob,
+    return VersionRecord(version, str(row["digest"]), int(row["bytes"]), float(row["created_at"]), blob,
                          bool(row.get("warming", False)))
 
 
@@ -93,8 +97,8 @@ class VersionArchive:
         text: Any = self._state.get(self._keys.staged)
         if text is None:
             return
-        row = json.loads(text)
-        version, ref = int(row["version"]), Ref.parse(row["digest"], row["bytes"])
+        version, ref = decode_row(text, self._keys.staged, lambda row: (
+            int(row["version"]), Ref.parse(row["digest"], row["bytes"])))
         record = self._record(version)
         if record is not None and record.blob == ref:
             self._mark_temporary(version)

@@ -16,6 +16,7 @@ from rapid.blobs import Ref
 from rapid.store.errors import FencedOut
 from rapid.store.fencing import Command, FencingToken, fenced_write
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 
 class CheckpointEntry(NamedTuple):
@@ -39,7 +40,7 @@ class CheckpointIndex:
     def all(self) -> dict[int, CheckpointEntry]:
         """Return every valid checkpoint in order of version. Raise Corrupt for a damaged one."""
         rows: Any = self._redis.hgetall(self._keys.checkpoints)
-        found = {int(version): _read(text) for version, text in rows.items()}
+        found = {int(version): decode_row(text, f"checkpoint {int(version)}", _read) for version, text in rows.items()}
         return dict(sorted(found.items()))
 
     def signing_key(self, fencing_token: FencingToken) -> bytes:
@@ -78,11 +79,11 @@ class CheckpointIndex:
     def preserved(self) -> dict[str, Ref]:
         """Return the contents of the preserved checkpoints by name. Raise Corrupt for a damaged one."""
         rows: Any = self._redis.hgetall(self._keys.preserved)
-        parsed = {name.decode(): json.loads(text) for name, text in rows.items()}
-        return {name: Ref.parse(row["digest"], row["size"]) for name, row in sorted(parsed.items())}
+        found = {name.decode(): decode_row(text, f"preserved checkpoint {name.decode()}", lambda row: Ref.parse(
+            row["digest"], row["size"])) for name, text in rows.items()}
+        return dict(sorted(found.items()))
 
 
-def _read(text: bytes) -> CheckpointEntry:
-    row = json.loads(text)
+def _read(row: Any) -> CheckpointEntry:
     ref = Ref.parse(row["ref"]["digest"], row["ref"]["size"])
     return CheckpointEntry(row["name"], ref, int(row["epoch"]), int(row["fence"]), float(row["at"]))

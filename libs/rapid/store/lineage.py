@@ -15,6 +15,7 @@ from typing import Any
 
 from rapid.blobs import Ref
 from rapid.store.record import RunRecord
+from rapid.store.rows import decode_row
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,15 @@ class LineageSegment:
 
     @classmethod
     def of(cls, first: int, text: str | bytes) -> "LineageSegment":
-        """Parse ``to_json``'s text."""
-        row = json.loads(text)
+        """Parse ``to_json``'s text. Raise Corrupt for anything else."""
+        return decode_row(text, f"the lineage from version {first}", lambda row: cls._of_row(first, row))
+
+    @classmethod
+    def _of_row(cls, first: int, row: Any) -> "LineageSegment":
         staged = row.get("checkpoint")
         return cls(first, int(row["parent"]), RunRecord.from_json(row["record"]), row["what"], row["who"],
-                   float(row["at"]), row["operation"], staged and Ref.parse(staged["digest"], staged["size"]))
+                   float(row["at"]), row["operation"],
+                   None if staged is None else Ref.parse(staged["digest"], staged["size"]))
 
 
 def new_segment(first: int, record: RunRecord, what: str, who: str, parent: int | None = None,
