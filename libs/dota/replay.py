@@ -144,6 +144,7 @@ class Replay:
             if not 0 <= steps <= _MAX_STEPS:
                 raise ValueError(f"its header gives {steps} steps, which is out of range")
             people, texts = int(head.get("people", 0)), [str(text)[:_MAX_TEXT] for text in head.get("items", ())]
+            "".join(texts).encode()  # the core takes no lone surrogates
             if not 0 <= people <= _MAX_PEOPLE or len(texts) > _MAX_TEXTS:
                 raise ValueError(f"its header gives {people} orders and {len(texts)} texts, which is out of range")
             orders_size = steps * _ROW[0] * _ROW[1] * 2
