@@ -143,7 +143,7 @@ def inference() -> InferenceService:
     batcher = Batcher(models, table, BatcherOptions(max_batch=16, request_timeout_seconds=5.0))
     batcher.start()
     return InferenceService(RUN, "schema", counting.LAYOUT.hash, counting.LAYOUT.array_specs(), counting.STATE_SPECS,
-                            counting.HEROES, models, batcher, epoch=1)
+                            counting.HEROES, models, batcher, epoch=1, read_ahead=1 << 20)
 
 
 def ask_inference(data: bytes) -> None:
