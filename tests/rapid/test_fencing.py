@@ -6,12 +6,13 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
 from rapid.embedded_redis import RunningRedis
-from rapid.store.errors import FencedOut, LeaseHeld
+from rapid.store.errors import Corrupt, FencedOut, LeaseHeld
 from rapid.store.fencing import REFUSED, FencingToken, PublisherLease, fenced_write, publisher_name
 from rapid.store.keys import Keys
 from rapid.store.state import RunState
@@ -39,6 +40,10 @@ def next_epoch(state: RunState) -> None:
 
 def put(state: RunState, fencing_token: FencingToken, value: str = "1") -> None:
     fenced_write(state.redis, KEYS, fencing_token, [("SET", "mark", value)], "the mark")
+
+
+def stored(state: RunState) -> Any:
+    return json.loads(state.redis.get(KEYS.publisher))  # type: ignore[arg-type]
 
 
 def refused(reason: str) -> float:
@@ -148,6 +153,92 @@ def test_renewal_restores_a_lease_that_redis_lost(state: RunState) -> None:
         put(state, fencing_token)
     mine.renew(fencing_token)
     put(state, fencing_token)
+
+
+def test_lost_lease_is_restored_for_its_holder(state: RunState) -> None:
+    mine = lease(state, ttl=60.0)
+    fencing_token = mine.acquire()
+    state.redis.delete(KEYS.publisher)
+    before = time.time()
+    mine.renew(fencing_token)
+    put(state, fencing_token)
+    row = stored(state)
+    assert (row["holder"], row["fence"], row["released"]) == (mine.holder, 1, False)
+    assert abs(row["since"] - before) < 5 and 55 < row["until"] - before < 65
+    with pytest.raises(LeaseHeld, match="by optimizer-0 on .*within 60 s"):
+        lease(state, "optimizer-1").acquire()
+
+
+@pytest.mark.parametrize("lost", ["lease", "fence"])
+def test_refused_renewal_does_not_restore_a_lease(state: RunState, lost: str) -> None:
+    """Redis lost the acquisition and the new epoch together. The lease stays free for a holder in the old epoch."""
+    mine = lease(state)
+    fencing_token = mine.acquire()
+    if lost == "lease":
+        state.redis.delete(KEYS.publisher)
+    else:
+        state.redis.set(KEYS.publisher, json.dumps({**stored(state), "fence": 0, "released": True}))
+    before = state.redis.get(KEYS.publisher)
+    for epoch in (0, 2):
+        with pytest.raises(FencedOut) as caught:
+            mine.renew(FencingToken(fencing_token.holder, epoch, fencing_token.fence))
+        assert caught.value.reason == "epoch" and state.redis.get(KEYS.publisher) == before
+    assert lease(state, "optimizer-1").acquire().fence == 1
+
+
+def test_renewal_after_the_release_or_the_epoch_is_refused(state: RunState) -> None:
+    mine = lease(state)
+    fencing_token = mine.acquire()
+    mine.release()
+    with pytest.raises(FencedOut) as caught:
+        mine.renew(fencing_token)
+    assert caught.value.reason == "lease" and stored(state)["released"]
+    again = mine.acquire()
+    assert again.fence == 2
+    next_epoch(state)
+    before = stored(state)
+    with pytest.raises(FencedOut) as caught:
+        mine.renew(again)
+    assert caught.value.reason == "epoch" and stored(state) == before
+
+
+def test_time_of_the_acquisition_is_that_of_its_holder(state: RunState) -> None:
+    mine = lease(state)
+    fencing_token = mine.acquire()
+    began = stored(state)["since"]
+    time.sleep(0.01)
+    mine.renew(fencing_token)
+    mine.acquire()
+    assert stored(state)["since"] == began
+    mine.release()
+    lease(state, "optimizer-1").acquire()
+    assert stored(state)["since"] > began
+
+
+def test_release_without_a_lease_changes_nothing(state: RunState) -> None:
+    lease(state).release()
+    assert not state.redis.exists(KEYS.publisher)
+    assert lease(state).acquire().fence == 1
+
+
+def test_shortest_lease_is_a_millisecond(state: RunState) -> None:
+    """A lease of no time would be lost before the first write."""
+    before = time.time()
+    lease(state, ttl=0.0).acquire()
+    assert 0.0 < stored(state)["until"] - before and stored(state)["until"] - stored(state)["since"] == pytest.approx(
+        0.001, abs=1e-4)
+
+
+@pytest.mark.parametrize(("since", "valid"), [(0, True), (-1, False), ((1 << 36) - 1, True), (1 << 36, False)])
+def test_time_of_a_stored_lease_is_possible(state: RunState, since: int, valid: bool) -> None:
+    mine = lease(state)
+    mine.acquire()
+    state.redis.set(KEYS.publisher, json.dumps({**stored(state), "since": since}))
+    if valid:
+        assert publisher_name(state.redis, "r") == mine.holder.partition("#")[0]
+    else:
+        with pytest.raises(Corrupt, match=f"time {float(since)}: 0 to {1 << 36} is possible"):
+            publisher_name(state.redis, "r")
 
 
 HOLDER = """

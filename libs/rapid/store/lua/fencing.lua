@@ -78,16 +78,17 @@ register('acquire_publisher', 4, function(keys, args)
 end)
 
 -- Renews the publisher's lease. A lease with a lower fence means that the server lost its last writes, so the caller's
--- lease is restored. Keys: publisher, record. Arguments: epoch, fence, holder, seconds, process.
+-- lease is restored, unless the run is in another epoch. Keys: publisher, record. Arguments: epoch, fence, holder,
+-- seconds, process.
 register('renew_publisher', 5, function(keys, args)
   local now = now_seconds()
   local lease = document(keys[1])
-  if not lease or lease['fence'] < tonumber(args[2]) then
-    lease = {holder = args[3], process = args[5], fence = tonumber(args[2]), released = false, since = now}
-    redis.call('SET', keys[1], cjson.encode(lease))
-  end
-  local why = refused(keys[2], keys[1], args[1], args[2], args[3])
+  local lost = not lease or lease['fence'] < tonumber(args[2])
+  local why = refused(keys[2], keys[1], args[1], lost and '' or args[2], args[3])
   if why then return why end
+  if lost then
+    lease = {holder = args[3], process = args[5], fence = tonumber(args[2]), released = false, since = now}
+  end
   lease['until'] = now + tonumber(args[4])
   redis.call('SET', keys[1], cjson.encode(lease))
   return 'renewed'
