@@ -67,6 +67,9 @@ def test_loss_changes_no_quality() -> None:
     play(league, 20, won=False)
     assert qualities(league) == [0, -1]
     assert [(o.games, o.wins) for o in league.opponents] == [(0, 0), (1, 0)]
+    play(league, 20, won=True)
+    play(league, 20, won=True)
+    assert [(o.games, o.wins) for o in league.opponents] == [(0, 0), (3, 2)]
 
 
 def test_quality_drop_is_bounded() -> None:

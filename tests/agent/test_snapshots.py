@@ -36,6 +36,8 @@ def test_host_memory_is_reused_and_released(copier: SnapshotCopier) -> None:
     second = copier.copy({"a": torch.full((3,), 2.0), "b": torch.ones(4)}).arrays()
     assert first["a"] is not second["a"] and first["a"].ctypes.data == second["a"].ctypes.data
     assert second["a"].tolist() == [2.0] * 3 and second["b"].shape == (4,)
+    shorter = copier.copy({"a": torch.ones(2), "b": torch.ones(5, dtype=torch.int32)}).arrays()
+    assert shorter["a"].shape == (2,) and (shorter["b"].shape, shorter["b"].dtype.name) == ((5,), "int32")
     copier.copy({"a": torch.ones(3)}).arrays()
     assert copier._memory.keys() == {"a"}
 
