@@ -99,7 +99,7 @@ class RestFuzzer:
         self._rest = rest
         self._dice = random.Random(seed)
         self._session = requests.Session()
-        schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json")
+        schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json", timeout=60)
         self._headers = {"operator": bearer(OPERATOR), "viewer": bearer(VIEWER), "nobody": {},
                          "console": console_headers(rest.url)}
         self.operations = [found.ok() for found in schema.exclude(path=ENDLESS).get_all_operations()]
