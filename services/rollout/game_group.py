@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -264,13 +264,11 @@ class GameGroup:
             game, side = divmod(int(sample_starts[i]), SIDES)
             self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
-    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> list[Bootstrap]:
-        """Return both sides' bootstraps at a step. A bot's side repeats the other side's predictions."""
-        at = [answer_row.get(game * SIDES + side) for side in range(SIDES)]
-        known = [i for i in at if i is not None]
-        return [Bootstrap(self.buffer.values[row, game, side], {
-            name: array[known[0] if i is None else i] for name, array in answer.auxiliary.items()})
-            for side, i in enumerate(at)]
+    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> dict[int, Bootstrap]:
+        """Return the bootstraps at a step of the sides that inference plays."""
+        at = {side: answer_row[game * SIDES + side] for side in np.flatnonzero(self.slots.acting[game]).tolist()}
+        return {side: Bootstrap(self.buffer.values[row, game, side], {
+            name: array[i] for name, array in answer.auxiliary.items()}) for side, i in at.items()}
 
     # After the step.
 
@@ -292,7 +290,7 @@ class GameGroup:
         """Finish a game that ended with ``step``. The next step holds its last observation."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
-        self._cut_segments(game, step + 1, [GameOutcome(won[side], ranks[side]) for side in range(SIDES)])
+        self._cut_segments(game, step + 1, {side: GameOutcome(won[side], ranks[side]) for side in range(SIDES)})
         record = self._records[game]
         match = record.match
         learner = int(np.argmax(match.seats.trains))
@@ -301,7 +299,7 @@ class GameGroup:
                                                 self.dependencies.environment.statistic_names))
         self.progress.games += 1
 
-    def _cut_segments(self, game: int, end: int, ends: Sequence[Bootstrap] | Sequence[GameOutcome]) -> None:
+    def _cut_segments(self, game: int, end: int, ends: Mapping[int, Bootstrap | GameOutcome]) -> None:
         """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
         start = int(self.slots.start[game])
         train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
@@ -326,13 +324,12 @@ class GameGroup:
                 self._cut_segments(game, boundary, self._boundary_bootstraps(game, boundary))
                 slots.split_segment(game, boundary)
 
-    def _boundary_bootstraps(self, game: int, boundary: int) -> list[Bootstrap]:
-        """Return both sides' bootstraps at a game's last sample boundary."""
+    def _boundary_bootstraps(self, game: int, boundary: int) -> dict[int, Bootstrap]:
+        """Return the bootstraps at a game's last sample boundary of the sides that inference plays."""
         slots, row = self.slots, self.buffer.row(boundary)
-        acting = int(np.argmax(slots.acting[game]))
-        return [Bootstrap(self.buffer.values[row, game, side], {
-            name: prediction[game, side if slots.acting[game, side] else acting]
-            for name, prediction in slots.boundary_predictions.items()}) for side in range(SIDES)]
+        return {side: Bootstrap(self.buffer.values[row, game, side], {
+            name: prediction[game, side] for name, prediction in slots.boundary_predictions.items()})
+            for side in np.flatnonzero(slots.acting[game]).tolist()}
 
     async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """Start new games in these slots; their first observation is that of ``step``."""

@@ -1,6 +1,6 @@
 """Segments from a group's step buffer: computes rewards from signals and finds fallen buildings in observations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +51,7 @@ class SegmentBuilder:
         self._begins[game] = True
 
     def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array],
-            schedule: ScheduleValues, ends: Sequence[Bootstrap] | Sequence[GameOutcome], variant: str = ""
+            schedule: ScheduleValues, ends: Mapping[int, Bootstrap | GameOutcome], variant: str = ""
             ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
         """Return segments of the sides in ``train`` and the weighted rewards of both sides.
 
@@ -63,7 +63,7 @@ class SegmentBuilder:
             train: sides to cut segments for.
             states: recurrent states at the samples' starts, [samples, G, 2, ...].
             schedule: see `ScheduleValues`.
-            ends: by side, the step that follows or how the game ended with the last step.
+            ends: by side of ``train``, the step that follows or how the game ended with the last step.
             variant: of the game, as of `Segment`.
 
         Returns the segments in the order of ``train``, and float64 [2, H, signals]: what the heroes earned by signal,

@@ -1,6 +1,8 @@
 """What a group of games reports and how it goes on: progress, traces, stagger, pauses, and lost servers."""
 
 import asyncio
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +115,28 @@ async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.Monk
     assert begun == [0, 6] and done.group.progress.abandoned_games == 2
     assert [s for s in slept if s >= 0.5] == [0.5, 1.0]  # it waits longer each time
     assert done.group.progress.games == 0
+
+
+@pytest.mark.parametrize("pauses", [(), (17,)], ids=["full segments", "cut by a pause"])
+@pytest.mark.parametrize("scripted", [0.0, 1.0], ids=["self-play", "bots"])
+async def test_unfinished_segment_has_its_own_sides_predictions(scripted: float, pauses: Collection[int]) -> None:
+    """Each side of each game has another prediction; a bot's side has none."""
+    async with InferenceServer(Versions(0)) as server:
+        policy = server.builder.created[0]
+        act = policy.act
+
+        def predicting(obs: Any, state: Any, **options: Any) -> Any:
+            found = act(obs, state, **options)
+            by_side = 0.1 + 0.01 * obs["shared"][:, 2:3].float()
+            return replace(found, aux={**found.aux, "win_probability": by_side})
+
+        policy.act = predicting  # type: ignore[method-assign]
+        done = await play(CountingGames([[100], [100], [100]]), 30, [server], scripted=scripted, pauses=pauses)
+    labels = {side: {label for part in parts for label in part.arrays["win_label"].round(4).tolist()}
+              for (side, _), parts in of_games(done.segments).items()}
+    assert len(labels) == (6 if scripted == 0.0 else 3)
+    assert {side: [round(label, 2) for label in found] for side, found in labels.items()} == {
+        side: [round(0.1 + 0.01 * side, 2)] for side in labels}
 
 
 def test_stage_seconds_add_up_also_after_an_error() -> None:
