@@ -76,7 +76,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     """
 
     def __init__(self, run: str, schema_id: str, layout_hash: str, observation_specs: Specs, state_specs: StateSpecs,
-                 heroes: int, models: Models, batcher: Batcher, *, epoch: int, read_ahead: int = 32 << 20) -> None:
+                 heroes: int, models: Models, batcher: Batcher, *, epoch: int, read_ahead: int) -> None:
         self._epoch = epoch
         self._read_ahead = read_ahead
         self._run = run

@@ -41,7 +41,7 @@ class InferenceServer:
 
     async def _serve(self) -> None:
         servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), STATE_SPECS, HEROES,
-                                    self.models, self.batcher, epoch=self.epoch)
+                                    self.models, self.batcher, epoch=self.epoch, read_ahead=RPC.read_ahead_bytes)
         self._rpc = await serve(self.address, [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)],
                                 RPC)
         self.address = f"127.0.0.1:{self._rpc.port}"

@@ -272,7 +272,7 @@ async def test_through_the_service(device: torch.device, stored: Stored) -> None
     """Sparse observations go to the device as received; malformed ones are refused."""
     server, host = Server(stored, device), Server(stored, None)
     servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
-                                server.models, server.batcher, epoch=1)
+                                server.models, server.batcher, epoch=1, read_ahead=1 << 20)
     rpc = RpcConfig(require_token=False)
     running = await serve("127.0.0.1:0", [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)], rpc)
     client = InferenceClient([f"127.0.0.1:{running.port}"], rpc, LAYOUT.hash, sparse=("shared", "private"), epoch=1)

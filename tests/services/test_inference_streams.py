@@ -1,6 +1,7 @@
 """Streams of the inference service: what is read ahead, what a disconnect drops, and requests for past versions."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,11 +11,15 @@ import pytest
 from five.clients.inference import REPLAY, RESET
 from five.protos.v1 import inference_pb2
 from five.services.inference.service import MAX_WANTED, InferenceService
+from rapid.config import TracingConfig
+from rapid.telemetry import tracing
 from tests.clients.tensor_sets import encode_set
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, Versions, observations
 from tests.services.inference_server import InferenceServer
+from tests.telemetry.otlp_receiver import ReceivedSpan, receiving
 from tests.waiting import eventually_async
 
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 NBYTES = sum(array.nbytes for array in observations(0.0).values())  # of one request
 
 
@@ -23,6 +28,10 @@ def request(number: int, session: int, seen: float = 1.0, flags: int = RESET, **
         request_id=number, epoch=1, sessions=np.array([session], np.int64).tobytes(),
         policies=np.array([-1], np.int64).tobytes(), flags=bytes([flags]),
         observations=encode_set(observations(seen), LAYOUT.hash), **changes)
+
+
+def seconds(span: ReceivedSpan) -> float:
+    return (span.span.end_time_unix_nano - span.span.start_time_unix_nano) / 1e9
 
 
 class Served:
@@ -75,6 +84,34 @@ async def test_disconnected_client_leaves_no_work(waiting: InferenceServer) -> N
     await answers.aclose()
     await eventually_async(lambda: waiting.batcher.idle, 5.0)
     assert len(waiting.table) == 0
+
+
+async def test_disconnect_ends_the_read_of_the_next_request(waiting: InferenceServer) -> None:
+    ended = asyncio.Event()
+
+    async def endless() -> AsyncIterator[Any]:
+        try:
+            yield request(0, 0)
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    first = asyncio.create_task(anext(Served(waiting).service.Act(endless(), None)))
+    await eventually_async(lambda: not waiting.batcher.idle, 5.0)
+    assert not ended.is_set()
+    first.cancel()
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_number_of_requests_read_ahead_is_limited(waiting: InferenceServer) -> None:
+    """64 are queued; one more waits for its answer, and one for a free place."""
+    served = Served(waiting)
+    first = asyncio.create_task(anext(served.act(*(request(i, i) for i in range(80)))))
+    await eventually_async(lambda: served.read >= 66, 5.0)
+    await asyncio.sleep(0.05)
+    assert served.read == 66
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
 
 
 async def test_closed_stream_is_not_waited_for() -> None:
@@ -136,3 +173,42 @@ async def test_number_of_requested_versions_is_limited(versions: list[int], allo
         else:
             with pytest.raises(ValueError, match=f"at most {MAX_WANTED} numbers from 0 are allowed"):
                 await service.GetModel(asked, None)
+
+
+async def test_traced_request_has_a_span_of_each_stage() -> None:
+    """The spans follow each other, and last as long as the answer says."""
+    with receiving() as receiver:
+        tracing.start_tracing(TracingConfig(endpoint=receiver.endpoint, sampled_steps=1.0), "trial", "all", "0")
+        try:
+            async with InferenceServer(Versions(0), queue_delay_seconds=0.02) as server:
+                server.batcher.open_stream(77)  # a stream that never asks, so that the request waits 20 ms
+                began = time.time_ns()
+                (answer,) = [a async for a in Served(server).act(request(3, 1, traceparent=TRACEPARENT))]
+                ended = time.time_ns()
+                _ = [a async for a in Served(server).act(request(4, 2))]  # not traced
+        finally:
+            await asyncio.to_thread(tracing.stop_tracing)
+    assert len(receiver.spans) == 4
+    (call,), (queue,), (batch,), (forward,) = (receiver.named(name) for name in (
+        "five.v1.InferenceService/Act", "queue", "batch", "forward pass"))
+    assert (call.kind, call.trace, call.parent) == ("server", *TRACEPARENT.split("-")[1:3])
+    assert (queue.parent, batch.parent, forward.parent) == (call.id, call.id, batch.id)
+    assert seconds(queue) == answer.queue_us / 1e6 >= 0.02
+    assert seconds(forward) == answer.forward_us / 1e6 > 0
+    times = [began, call.span.start_time_unix_nano, batch.span.start_time_unix_nano,
+             forward.span.start_time_unix_nano, batch.span.end_time_unix_nano, ended]
+    assert times == sorted(times)
+    assert queue.span.end_time_unix_nano == batch.span.start_time_unix_nano
+    assert call.span.end_time_unix_nano == batch.span.end_time_unix_nano
+
+
+async def test_traced_request_of_an_unknown_session_has_no_batch() -> None:
+    with receiving() as receiver:
+        tracing.start_tracing(TracingConfig(endpoint=receiver.endpoint, sampled_steps=1.0), "trial", "all", "0")
+        try:
+            async with InferenceServer(Versions(0)) as server:
+                (answer,) = [a async for a in Served(server).act(request(3, 9, flags=0, traceparent=TRACEPARENT))]
+        finally:
+            await asyncio.to_thread(tracing.stop_tracing)
+    assert (answer.request_id, np.frombuffer(answer.unknown_sessions, np.int64).tolist(), answer.epoch) == (3, [9], 1)
+    assert [span.name for span in receiver.spans] == ["five.v1.InferenceService/Act"]

@@ -74,7 +74,7 @@ class Server:
         self.models = Models(stored, PolicyLoader(LAYOUT, MODEL, device), past_bytes=1, poll_seconds=60)
         self.batcher = Batcher(self.models, SessionTable(SPECS, device, 100, 60.0), BatcherOptions(seed=seed))
         self.servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
-                                     self.models, self.batcher, epoch=1)
+                                     self.models, self.batcher, epoch=1, read_ahead=1 << 20)
 
     async def start(self) -> str:
         self.models.refresh()
