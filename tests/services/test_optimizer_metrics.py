@@ -12,6 +12,7 @@ from five.agent.learning.buffer import BufferStatistics, DropReason
 from five.services.optimizer import metrics
 from five.services.optimizer.metrics import BufferMeter
 from rapid.telemetry.metrics import REGISTRY
+from tests.services.fresh_metrics import initial_samples
 
 RECORD = {"version": 7, "loss": 1.5, "loss_policy": 0.25, "loss_value": 0.75, "entropy": 2.0, "approx_kl": 0.01,
           "clip_fraction": 0.125, "explained_variance": 0.5, "gradient_norm": 3.0, "gradient_clipped_fraction": 0.0625,
@@ -94,8 +95,25 @@ def test_ages_of_buffered_samples_are_shown() -> None:
     assert value("buffer_age_versions", statistic="oldest") == 14.0
 
 
-def test_labelled_counters_exist_before_the_first_event() -> None:
-    for verdict in metrics.VERDICTS:
-        value("received_segments_total", verdict=verdict)
-    for reason in DropReason:
-        value("dropped_samples_total", reason=str(reason))
+def test_labelled_counters_exist_before_the_first_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = initial_samples("five.services.optimizer.metrics", monkeypatch)
+    assert found["five_optimizer_received_segments_total"] == dict.fromkeys(
+        ("accepted", "duplicate", "too_old", "stale_epoch"), 0.0)
+    assert found["five_optimizer_dropped_samples_total"] == {str(reason): 0.0 for reason in DropReason}
+
+
+def test_durations_have_buckets_at_round_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds from 10 ms to 2 minutes, round, each at most 2.5 times the one before it."""
+    found = initial_samples("five.services.optimizer.metrics", monkeypatch)
+    for name in ("publish", "stall", "checkpoint"):
+        bounds = [float(bound) for bound in found[f"five_optimizer_{name}_seconds_bucket"]][:-1]
+        assert (bounds[0], bounds[-1], len(bounds)) == (0.01, 120, 13)
+        assert all(1 < after / before <= 2.5 for before, after in zip(bounds, bounds[1:], strict=False))
+        assert all(bound % 5 == 0 for bound in bounds if bound >= 5)
+
+
+def test_staleness_of_each_recent_version_has_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = initial_samples("five.services.optimizer.metrics", monkeypatch)
+    bounds = [float(bound) for bound in found["five_optimizer_staleness_versions_bucket"]][:-1]
+    assert bounds[:5] == [0, 1, 2, 3, 4] and bounds[-1] == 64
+    assert [after - before for before, after in zip(bounds[4:], bounds[5:], strict=False)] == [2, 2, 4, 4, 8, 8, 32]

@@ -1,4 +1,4 @@
-"""Agent of a node's optimizers: its command line, and how it waits for the other nodes."""
+"""Rendezvous of a node's optimizers: how it waits for the other nodes."""
 
 import threading
 import time
@@ -9,7 +9,6 @@ import redis
 from torch.distributed.elastic.rendezvous import RendezvousInfo
 
 from five.services.optimizer import rendezvous as module
-from five.services.optimizer.agent import parse
 from five.services.optimizer.rendezvous import RedisRendezvous
 from rapid.store.rendezvous import GroupRendezvous
 from tests.waiting import eventually
@@ -100,17 +99,3 @@ def test_unavailable_redis_ends_no_round(redis_client: redis.Redis, monkeypatch:
     eventually(lambda: second.num_nodes_waiting() == 1)
     second.next_rendezvous()
     assert again.result().rank == 0
-
-
-def test_command_line() -> None:
-    given = parse(["--nodes", "1:4", "--ranks", "2", "--node", "pod-3", "--", "--config", "x", "--id", "hostname"])
-    assert (given.minimum, given.maximum, given.ranks, given.node) == (1, 4, 2, "pod-3")
-    assert given.service == ["--config", "x", "--id", "hostname"]
-    assert parse(["--nodes", "3", "--ranks", "1", "--"]).minimum == 3
-
-
-@pytest.mark.parametrize("nodes", ["", "two", "1:", ":2x", "1:2:3"])
-def test_invalid_numbers_of_nodes_are_refused(nodes: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse(["--nodes", nodes, "--ranks", "1"])
-    assert "expected MAXIMUM or MINIMUM:MAXIMUM" in capsys.readouterr().err

@@ -8,7 +8,8 @@ import pytest
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.samples import Arrays
 from five.clients import wire
-from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
+from five.clients.raw_tensor_set import TensorHeader
+from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays, message_format
 from tests.agent.plain_samples import add_sample, collate_arrays, split_segment
 from tests.clients.tensor_sets import encode_set
 from tests.services.optimizer_cases import BUFFER, UNROLL, decoded_sample, segment
@@ -96,5 +97,22 @@ def test_samples_of_different_shapes_are_refused() -> None:
     one, *others = [StoredArrays.from_arrays(changed, 1)
                     for changed in (arrays, arrays | {"mask": np.ones((UNROLL, 2), np.float32)}, without)]
     for other, words in zip(others, ("'mask' is float32", r"only some have \['returns'\]"), strict=True):
-        with pytest.raises(ValueError, match=f"samples of one batch differ: .*{words}"):
-            SampleCollator()({}, [one, other], [0, 0], np.empty)
+        for sources in ([one, other], [other, one], [one, one, other]):
+            with pytest.raises(ValueError, match=f"samples of one batch differ: .*{words}"):
+                SampleCollator()({}, sources, [0] * len(sources), np.empty)
+
+
+@pytest.mark.parametrize("changes", [
+    {"shared": wire.ZSTD}, {"mask": wire.ZSTD}, {"mask": wire.ZSTD, "shared": wire.RAW}, {"shared": wire.RAW}])
+def test_format_is_known_only_of_messages_stored_as_they_arrive(changes: dict[str, int]) -> None:
+    """Compressed tensors are decoded first, and plain float16 is packed first."""
+    arrays = segment(2)
+    stored = StoredArrays.from_arrays(came(arrays), 2)
+    heads = [TensorHeader(name, array.dtype.name, array.shape, wire.SPARSE if name in SPARSE else wire.RAW, 0)
+             for name, array in reversed(arrays.items())]
+    found = message_format(heads, stored)
+    assert found is not None and [heads[at].name for at in found.order] == sorted(arrays)
+    assert [heads[at].name for at in found.bools] == [n for n, a in reversed(arrays.items()) if a.dtype == np.bool_]
+    assert (heads[found.versions].name, heads[found.mask].name, found.samples) == ("versions", "mask", 2)
+    assert message_format([head._replace(encoding=changes.get(head.name, head.encoding)) for head in heads],
+                          stored) is None

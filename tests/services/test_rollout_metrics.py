@@ -11,6 +11,7 @@ from five.services.rollout import metrics
 from five.services.rollout.game_group import GroupProgress
 from five.services.rollout.metrics import RolloutMeter, sum_progress
 from rapid.telemetry.metrics import REGISTRY
+from tests.services.fresh_metrics import initial_samples
 
 RECORD = {"opponent": -1, "outcome": "selfplay", "winner": "radiant", "game_seconds": 700.0, "wall_seconds": 42.0,
           "statistics": {"last_hits": 30.0, "denies": -1.0}, "rewards": {"gold": 2.5, "health": -0.5}}
@@ -96,17 +97,30 @@ def test_heartbeat_has_rates_since_the_last_one(monkeypatch: pytest.MonkeyPatch)
     now[0] += 5.0
     found = meter.recent(progress, sender())
     assert (found["steps/s"], found["hero_steps/s"], found["games"], found["inference_wait_share"]) == (2.0, 0.0, 4, 0)
+    progress[0].team_steps += 10
+    now[0] += 0.5
+    assert meter.recent(progress, sender())["steps/s"] == 20.0
+    progress[0].team_steps += 1
+    assert meter.recent(progress, sender())["steps/s"] == 1000.0  # at the same moment: divided by a millisecond
     assert meter.recent([], sender())["version"] == -1  # before the first group, and at the same moment
 
 
-def test_labelled_counters_exist_before_the_first_event() -> None:
+def test_labelled_counters_exist_before_the_first_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A counter that appears with its first event hides that event from Prometheus' rates."""
-    labels = [("reward_gained", SIGNALS), ("reward_lost", SIGNALS), ("hero_statistics", STATS),
-              ("decided_games", ("radiant", "dire", "draw")), ("dropped_segments", metrics.DROP_REASONS)]
-    expected = {f"{name}_total['{label}']" for name, of_name in labels for label in of_name}
-    expected |= {f"games_total{sorted((opponent, outcome))}" for opponent, outcome in (
-        ("latest", "selfplay"), ("past", "won"), ("past", "lost"), ("past", "drawn"))}
-    assert expected <= set(Counted._read())
+    found = initial_samples("five.services.rollout.metrics", monkeypatch)
+    for name, labels in (("reward_gained", SIGNALS), ("reward_lost", SIGNALS), ("hero_statistics", STATS),
+                         ("decided_games", ("radiant", "dire", "draw")),
+                         ("dropped_segments", ("too_large", "epoch", "unacknowledged")),
+                         ("games", ("latest selfplay", "past won", "past lost", "past drawn"))):
+        assert found[f"five_rollout_{name}_total"] == dict.fromkeys(labels, 0.0)
+
+
+def test_lengths_of_games_are_counted_by_half_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = initial_samples("five.services.rollout.metrics", monkeypatch)
+    for name in ("game", "game_wall"):
+        bounds = [float(bound) for bound in found[f"five_rollout_{name}_seconds_bucket"]]
+        assert bounds == sorted(bounds) and all(bound % 30 == 0 for bound in bounds[:-1])
+        assert (bounds[0], bounds[-2], len(bounds)) == (30, 7200, 16)
 
 
 def test_totals_have_the_newest_version_of_any_group() -> None:

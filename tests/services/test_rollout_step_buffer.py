@@ -104,6 +104,44 @@ def test_packed_buffer_is_smaller(rings: tuple[StepBuffer, StepBuffer]) -> None:
         assert held < 0.5 * full.observations[name].nbytes
 
 
+def test_request_of_all_sides_is_not_copied(rings: tuple[StepBuffer, StepBuffer]) -> None:
+    full, _ = rings
+    there = full.observations["shared"]
+    every, some = np.arange(GAMES * SIDES), np.arange(GAMES * SIDES - 1)
+    assert np.shares_memory(full.request_observations(STEPS, every)["shared"], there)
+    assert not np.shares_memory(full.request_observations(STEPS, some)["shared"], there)
+
+
+def test_rows_of_consecutive_steps_wrap_around() -> None:
+    buffer = StepBuffer(LAYOUT.array_specs(), 4, 1, LAYOUT.heroes, len(SIGNALS))
+    assert [buffer.row(step) for step in (0, 3, 4, 11)] == [0, 3, 0, 3]
+    assert buffer.row_indices(6, 3).tolist() == [2, 3, 0]
+    assert buffer.row_indices(5, 4).tolist() == [1, 2, 3, 0] and buffer.row_indices(5, 0).tolist() == []
+    with pytest.raises(ValueError, match="5 steps exceed the capacity of 4"):
+        buffer.row_indices(0, 5)
+
+
+def test_new_buffer_is_empty() -> None:
+    buffer = StepBuffer(LAYOUT.array_specs(), 4, 2, LAYOUT.heroes, len(SIGNALS), PACKED)
+    lead = (4, 2, SIDES)
+    assert {name: array.shape[:3] for name, array in buffer.observations.items()} == dict.fromkeys(
+        LAYOUT.array_specs(), lead)
+    assert (buffer.capacity, buffer.games, buffer.heroes) == (4, 2, LAYOUT.heroes)
+    arrays = {"actions": ((LAYOUT.heroes, 6), np.int16), "logp": ((LAYOUT.heroes,), np.float32),
+              "values": ((LAYOUT.heroes,), np.float32), "versions": ((), np.int32),
+              "signals": ((LAYOUT.heroes, len(SIGNALS)), np.float32)}
+    for name, (shape, dtype) in arrays.items():
+        array = getattr(buffer, name)
+        assert (array.shape, array.dtype) == ((*lead, *shape), dtype) and not array.any()
+    assert (buffer.game_time.shape, buffer.game_time.dtype) == ((4, 2), np.float32) and not buffer.game_time.any()
+    team = buffer.team_arrays(1, 1)
+    assert set(team) == {*LAYOUT.array_specs(), "actions", "behaviour_logp", "behaviour_values", "versions"}
+    for name, source in (("actions", "actions"), ("behaviour_logp", "logp"), ("behaviour_values", "values"),
+                         ("versions", "versions")):
+        getattr(buffer, source)[2, 1, 1] = 3
+        assert (team[name][2] == 3).all() and not team[name][:2].any()
+
+
 def test_packed_array_is_split_by_team() -> None:
     full = np.zeros((3, SIDES, 2, 5), np.float16)
     full[0, 1, 1, 4], full[2, 0, 0, 1:3] = 1.5, -2.0

@@ -1,0 +1,104 @@
+"""Agent of a node's optimizers: its command line, and the rendezvous that follows from it."""
+
+import argparse
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+import redis
+from torch.distributed.elastic.multiprocessing import SignalException
+
+from five.run.config import RunConfig
+from five.services.optimizer import agent
+from five.services.optimizer.agent import parse, rendezvous_of
+from rapid.startup import OWN_NAME
+from tests.waiting import eventually
+
+
+def test_command_line() -> None:
+    given = parse(["--nodes", "1:4", "--ranks", "2", "--node", "pod-3", "--", "--config", "x", "--id", "hostname"])
+    assert (given.minimum, given.maximum, given.ranks, given.node) == (1, 4, 2, "pod-3")
+    assert given.service == ["--config", "x", "--id", "hostname"]
+    assert parse(["--nodes", "3", "--ranks", "1", "--"]).minimum == 3
+
+
+def test_defaults_of_the_command_line() -> None:
+    given = parse(["--nodes", "3", "--ranks", "1"])
+    assert (given.group, given.node, given.address, given.max_restarts) == (
+        "optimizers", socket.gethostname(), "", 1000)
+    assert (given.minimum, given.maximum) == (3, 3)
+    assert (given.waiting, given.replaced_last, given.service) == (None, "", [])
+    assert parse(["--nodes", "1", "--ranks", "1", "--node", OWN_NAME]).node == socket.gethostname()
+
+
+def test_arguments_of_the_service_may_repeat_the_separator() -> None:
+    assert parse(["--nodes", "1", "--ranks", "1", "--", "--config", "x", "--"]).service == ["--config", "x", "--"]
+
+
+@pytest.mark.parametrize("missing", [["--nodes", "1"], ["--ranks", "1"]])
+def test_numbers_of_nodes_and_ranks_are_required(missing: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(missing)
+    assert "required" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("nodes", ["", "two", "1:", ":2x", "1:2:3"])
+def test_invalid_numbers_of_nodes_are_refused(nodes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--nodes", nodes, "--ranks", "1"])
+    assert "expected MAXIMUM or MINIMUM:MAXIMUM" in capsys.readouterr().err
+
+
+def command_line(*more: str) -> argparse.Namespace:
+    return parse(["--nodes", "1", "--ranks", "1", "--group", "g", "--node", "pod-0", *more])
+
+
+@pytest.fixture
+def config(redis_client: redis.Redis, redis_url: str) -> RunConfig:
+    return RunConfig.model_validate({
+        "name": "trial", "store": {"state_url": redis_url, "params_url": redis_url},
+        "lifecycle": {"lease_seconds": 1.0, "heartbeat_seconds": 0.1}})
+
+
+def test_rendezvous_offers_a_free_port_at_the_given_address(config: RunConfig, tmp_path: Path) -> None:
+    """A file of a container that was killed while it waited is removed."""
+    file = tmp_path / "waiting"
+    file.write_text("2 nodes wait\n")
+    found = rendezvous_of(command_line("--waiting", str(file), "--address", "10.1.2.3"), config)
+    try:
+        assert not file.exists() and found.get_run_id() == "g"
+        info = found.next_rendezvous()
+        assert (info.rank, info.world_size) == (0, 1) and info.bootstrap_store_info is not None
+        assert info.bootstrap_store_info.master_addr == "10.1.2.3"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", info.bootstrap_store_info.master_port))
+    finally:
+        assert found.shutdown()
+
+
+def test_rendezvous_renews_its_lease(config: RunConfig, redis_client: redis.Redis) -> None:
+    """Another node of the group that comes later is noticed with the next renewal."""
+    first = rendezvous_of(command_line("--nodes", "1:2"), config)
+    first.next_rendezvous()
+    second = rendezvous_of(command_line("--nodes", "1:2", "--node", "pod-1"), config)
+    try:
+        second._group.begin()
+        second._group.join("host", 7)
+        eventually(lambda: first.num_nodes_waiting() == 1, 5.0)
+    finally:
+        first.shutdown()
+        second.shutdown()
+
+
+@pytest.mark.parametrize(("last", "shown"), [("pod-0", False), ("pod-1", True), ("", True)])
+def test_only_the_node_replaced_last_waits_unseen(config: RunConfig, tmp_path: Path, last: str, shown: bool) -> None:
+    found = rendezvous_of(command_line("--replaced-last", last, "--waiting", str(tmp_path / "waiting")), config)
+    found.shutdown()
+    assert found._unseen != shown
+
+
+def test_signal_ends_the_wait_by_its_name() -> None:
+    with pytest.raises(SignalException, match="got SIGTERM") as ended:
+        agent._on_signal(signal.SIGTERM, None)
+    assert ended.value.sigval is signal.SIGTERM
