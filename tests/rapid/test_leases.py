@@ -1,11 +1,12 @@
 """Leases of live instances, and the cost of listing them."""
 
+import json
 import time
 
 import pytest
 import redis
 
-from rapid.store import leases
+from rapid.store import functions, leases
 from rapid.store.idle import idle_report
 from rapid.store.keys import Keys
 from rapid.store.leases import Lease, Leases
@@ -57,6 +58,73 @@ def test_leases_ignore_the_clients_clock(state: RunState, monkeypatch: pytest.Mo
         assert [i.id for i in Leases(state.redis, "r").live("rollout")] == ["0", "1"]
 
 
+def test_keys_of_an_instance_expire(state: RunState, database: redis.Redis) -> None:
+    """The lease and its name after the lease's duration, the acknowledgement of a pause after 30 days."""
+    lease, month = state.lease("rollout", "0", 30), 30 * 24 * 3600 * 1000
+    lease.renew()
+    number = state.transition(Status.PAUSING, "test").pause
+    quiet = state.keys.quiet("rollout", "0")
+    for step in (lambda: lease.renew({}, 1, 1, number, True), lease.release):
+        database.delete(quiet)
+        step()
+        assert month - 5000 < database.pttl(quiet) <= month
+    lease.renew()
+    seconds, microseconds = database.time()
+    score = database.zscore(state.keys.leases("rollout"), "0")
+    assert 25_000 < database.pttl(state.keys.lease("rollout", "0")) <= 30_000
+    assert 25_000 < score - 1000 * seconds - microseconds / 1000 <= 30_000
+
+
+@pytest.mark.parametrize(("seconds", "milliseconds"), [(0.0, "1"), (0.0004, "1"), (0.0025, "2"), (30.0, "30000")])
+def test_lease_of_no_time_lasts_a_millisecond(state: RunState, monkeypatch: pytest.MonkeyPatch, seconds: float,
+                                              milliseconds: str) -> None:
+    """Redis refuses an expiry of 0."""
+    sent: list[str] = []
+    monkeypatch.setattr(functions, "call", lambda _, name, keys, *arguments: sent.append(arguments[2]))
+    state.lease("rollout", "0", seconds).renew()
+    assert sent == [milliseconds]
+
+
+def test_instance_is_quiet_only_when_it_is_idle(state: RunState) -> None:
+    lease = state.lease("rollout", "0", 30)
+    for pause, quiet, listed in ((3, True, 3), (3, False, 0), (0, False, 0)):
+        lease.renew({"n": 1}, 5, 6, pause, quiet)
+        (found,) = state.services("rollout")
+        assert (found.quiet, found.epoch, found.revision, found.stats) == (listed, 5, 6, {"n": 1})
+
+
+@pytest.mark.parametrize(("status", "pause", "acknowledged"), [
+    ("pausing", 1, True), ("paused", 1, True), ("operating", 1, True), ("running", 1, False), ("warming", 1, False),
+    ("paused", 0, False)])
+def test_release_acknowledges_in_a_pause_alone(state: RunState, database: redis.Redis, status: str, pause: int,
+                                               acknowledged: bool) -> None:
+    lease = state.lease("rollout", "0", 30)
+    lease.renew()
+    database.set(state.keys.status, json.dumps({"status": status, "pause": pause}))
+    before = time.time()
+    lease.release()
+    text = database.get(state.keys.quiet("rollout", "0"))
+    assert (text is not None) == acknowledged == (database.zcard(state.keys.quiet_names("rollout")) == 1)
+    if text is not None:
+        row = json.loads(text)  # type: ignore[arg-type]
+        assert (row["pause"], row["quiet"], row["gone"]) == (1, True, True) and abs(row["at"] - before) < 5
+
+
+def test_release_without_a_run_ends_the_lease(database: redis.Redis) -> None:
+    lease = Lease(database, "r", "rollout", "0", 30)
+    lease.renew()
+    lease.release()
+    assert Leases(database, "r").live() == [] and not database.exists(Keys("r").leases("rollout"))
+
+
+def test_renewal_removes_expired_names_alone(state: RunState, database: redis.Redis) -> None:
+    names = state.keys.leases("rollout")
+    now = 1000 * int(database.time()[0])
+    database.zadd(names, {"expired": now - 1000, "soon": now + 5000, "later": now + 50_000})
+    state.lease("rollout", "0", 30).renew()
+    assert database.zrange(names, 0, -1) == [b"soon", b"0", b"later"]
+
+
 def test_kinds_cover_every_service(state: RunState) -> None:
     from rapid.store import acl
 
@@ -67,6 +135,10 @@ def test_damaged_lease_hides_no_other_instance(database: redis.Redis) -> None:
     Lease(database, "r", "rollout", "good", 10).renew({"games": 3})
     keys = Keys("r")
     other = database.get(keys.lease("rollout", "good"))
+    good = json.loads(other)  # type: ignore[arg-type]
+    for name, change in {"address": {"address": 5}, "life": {"life": None}, "stats": {"stats": []}}.items():
+        database.set(keys.lease("rollout", name), json.dumps({**good, "id": name, **change}))
+        database.zadd(keys.leases("rollout"), {name: 2.0**40})
     for name, text in {"not-json": b"{", "deep": b"[" * 3000, "list": b"[]", "number": b'{"kind": 5}', "other": other
                        }.items():
         database.set(keys.lease("rollout", name), text)  # type: ignore[arg-type]
