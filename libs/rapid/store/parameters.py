@@ -28,6 +28,7 @@ from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
 from rapid.store.keys import Keys
 from rapid.store.node_cache import NodeCache
 from rapid.store.prepared_version import PreparedVersion, checksum, prepare_version
+from rapid.store.recent_versions import RecentVersions
 from rapid.store.rows import decode_row
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class ParameterStore:
         self._config = config
         self._blobs = blobs
         self._watcher = HeadWatcher(state, self._keys)
+        self._recent = RecentVersions()
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
         self._node = NodeCache(Path(config.node_folder), run) if config.node_folder else None
         if config.chunk_bytes > MAX_VALUE_BYTES:
@@ -78,10 +80,13 @@ class ParameterStore:
         def attempt() -> None:
             self._upload_version(ready)
             self._flip(version, ready.digest, ready.record(), fencing_token)
+            for lost in self._recent.lost(self.records_of):
+                self._flip(*lost, fencing_token)  # writes the record; the head stays
             self._retire(version, ready.contents)
 
         # Each step is idempotent over attempts.
         self._retry_on_disconnect(attempt, f"publishing version {version}")
+        self._recent.add(ready, self.record(version))
 
     def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
               bfloat16: Collection[str] = ()) -> StagedVersion:
