@@ -154,11 +154,11 @@ ENTRIES: Sequence[AclEntry] = (
     AclEntry("rehearsing", "rehearsing", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("counters", "counters", Kind.COUNTERS, _users(ROLLOUT, CONTROLLER)),
     AclEntry("events", "events", Kind.STREAM, _users(CONTROLLER)),
-    AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _users(CONTROLLER)),
     # Events of other services until the controller has moved them into the log.
     *(AclEntry("events_of", f"events:{service}", Kind.STREAM, _users(service, CONTROLLER)) for service in WRITERS),
     AclEntry("events_removed", "events-removed", Kind.FIELDS, _users(CONTROLLER)),
     AclEntry("libraries", "libraries", Kind.SORTED, _users(CONTROLLER)),
+    AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("idempotency_index", "idempotency-index", Kind.SORTED, _users(CONTROLLER)),
     AclEntry("login", "login:*", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("session", "session:*", Kind.EXPIRING, _users(CONTROLLER)),
