@@ -21,7 +21,7 @@ class ScheduleValues:
 
     team_spirit: float
     gae_horizon_seconds: float
-    reward_std: float = 1.0
+    reward_std: float
 
 
 class SegmentBuilder:

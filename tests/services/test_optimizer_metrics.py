@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_durations_have_buckets_at_round_bounds(monkeypatch: pytest.MonkeyPatch)
     for name in ("publish", "stall", "checkpoint"):
         bounds = [float(bound) for bound in found[f"five_optimizer_{name}_seconds_bucket"]][:-1]
         assert (bounds[0], bounds[-1], len(bounds)) == (0.01, 120, 13)
-        assert all(1 < after / before <= 2.5 for before, after in zip(bounds, bounds[1:], strict=False))
+        assert all(1 < after / before <= 2.5 for before, after in pairwise(bounds))
         assert all(bound % 5 == 0 for bound in bounds if bound >= 5)
 
 
@@ -116,4 +117,4 @@ def test_staleness_of_each_recent_version_has_a_bucket(monkeypatch: pytest.Monke
     found = initial_samples("five.services.optimizer.metrics", monkeypatch)
     bounds = [float(bound) for bound in found["five_optimizer_staleness_versions_bucket"]][:-1]
     assert bounds[:5] == [0, 1, 2, 3, 4] and bounds[-1] == 64
-    assert [after - before for before, after in zip(bounds[4:], bounds[5:], strict=False)] == [2, 2, 4, 4, 8, 8, 32]
+    assert [after - before for before, after in pairwise(bounds[4:])] == [2, 2, 4, 4, 8, 8, 32]

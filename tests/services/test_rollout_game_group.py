@@ -93,7 +93,7 @@ async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.Monk
     """No new game begins while the server is away, and the process still ends at once."""
     games = CountingGames([[50], [50]])
     games.lose_at = {6}
-    reset, failures = games.reset, [ConnectionError("no server")] * 2
+    reset, failures = games.reset, [ConnectionError("no server")] * 6
     begun = []
 
     async def failing(*arguments: Any) -> Any:
@@ -113,7 +113,7 @@ async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.Monk
     async with InferenceServer(Versions(0)) as server:
         done = await play(games, 20, [server])
     assert begun == [0, 6] and done.group.progress.abandoned_games == 2
-    assert [s for s in slept if s >= 0.5] == [0.5, 1.0]  # it waits longer each time
+    assert [s for s in slept if s >= 0.5] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]  # longer each time, up to 5 s
     assert done.group.progress.games == 0
 
 

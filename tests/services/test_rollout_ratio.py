@@ -126,7 +126,7 @@ async def test_learner_reproduces_behaviour_outputs() -> None:
     environment = LocalEnvironment(games)
     group = GameGroup(
         GroupDependencies(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
-               lambda version, std: ScheduleValues(0.5, 20.0)),
+               lambda version, std: ScheduleValues(0.5, 20.0, 1.0)),
         buffer, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
         SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
     try:

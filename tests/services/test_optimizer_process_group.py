@@ -1,0 +1,132 @@
+"""Group of one optimizer, the device of a rank, the wait for rank 0, and a rank's end."""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed import HashStore
+
+from five.services.optimizer import process_group
+from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup, device_of, join, leave
+
+
+def test_group_of_one_decides_alone() -> None:
+    group = SINGLE_OPTIMIZER
+    assert (group.rank, group.size, group.restarts, group.reduce, group.begin) == (0, 1, 0, None, None)
+    assert group.start_seconds == 1800
+    assert group.all_ranks(True, False) == [True, False] and group.all_ranks() == []
+    assert group.sum_over_ranks([2, 0.5]) == [2.0, 0.5] and group.broadcast([3, 1e300]) == [3.0, 1e300]
+    group.wait_for_first()
+
+
+@pytest.mark.parametrize(("configured", "rank", "device"), [
+    ("cuda", "3", torch.device("cuda", 3)), ("cuda", None, torch.device("cuda")), ("cpu", "3", torch.device("cpu")),
+    ("cuda:1", "3", torch.device("cuda", 1))])
+def test_ranks_of_a_machine_use_one_gpu_each(configured: str, rank: str | None, device: torch.device,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if rank is not None:
+        monkeypatch.setenv("LOCAL_RANK", rank)
+    assert device_of(configured) == device
+
+
+@pytest.mark.parametrize("size", [None, "1"])
+def test_process_without_an_agent_is_alone(size: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    if size is not None:
+        monkeypatch.setenv("WORLD_SIZE", size)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")  # of no importance to a process that shares nothing
+    assert join(torch.device("cpu")) is SINGLE_OPTIMIZER
+    assert leave()() is None  # type: ignore[func-returns-value]
+
+
+def test_others_wait_for_rank_0() -> None:
+    store, waited = HashStore(), threading.Event()
+    other = OptimizerGroup(rank=1, size=2, start_seconds=10.0, _store=store)
+
+    def wait() -> None:
+        other.wait_for_first()
+        waited.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert not waited.wait(0.1)
+    OptimizerGroup(rank=0, size=2, _store=store).wait_for_first()
+    assert waited.wait(5)
+    thread.join()
+    late = replace(other, start_seconds=0.1, _store=HashStore())
+    with pytest.raises(RuntimeError, match=r"optimizer 0 has not started after 0 s .*start_timeout_seconds 0\.1"):
+        late.wait_for_first()
+
+
+@pytest.fixture
+def initialized() -> Iterator[None]:
+    """A process group of this process alone."""
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    yield
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def test_first_rank_sends_its_bytes_in_chunks(initialized: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 has the bytes already, and gets none."""
+    sent: list[bytes] = []
+    broadcast = dist.broadcast
+
+    def recorded(tensor: torch.Tensor, *arguments: object, **options: object) -> object:
+        if tensor.dtype is torch.uint8:
+            sent.append(tensor.numpy().tobytes())
+        return broadcast(tensor, *arguments, **options)
+
+    monkeypatch.setattr(dist, "broadcast", recorded)
+    monkeypatch.setattr(process_group, "CHUNK_BYTES", 4)
+    group = OptimizerGroup(rank=0, size=2, _decisions=dist.group.WORLD)
+    assert len(group.broadcast_bytes([memoryview(b"abcde"), memoryview(b"fghi")])) == 0
+    assert sent == [b"abcd", b"efgh", b"i"]
+
+
+def test_averages_are_made_in_place(initialized: None) -> None:
+    tensors = [torch.tensor([2.0, 4.0]), torch.tensor([[1.0]])]
+    process_group.average(tensors)
+    assert [tensor.tolist() for tensor in tensors] == [[2.0, 4.0], [[1.0]]]
+
+
+def test_first_rank_does_not_wait_after_it_has_left(initialized: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    wait = leave()
+    assert not dist.is_initialized()
+    wait()
+
+
+class Store:
+    """A server of this machine at the address of the ranks' store."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.server = socket.create_server(("127.0.0.1", 0))
+        monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+        monkeypatch.setenv("MASTER_PORT", str(self.server.getsockname()[1]))
+
+
+def test_others_wait_until_the_store_of_rank_0_closes(monkeypatch: pytest.MonkeyPatch,
+                                                      caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(monkeypatch)
+    threading.Timer(0.2, store.server.close).start()
+    began = time.monotonic()
+    process_group._wait_until_store_closes()
+    assert 0.15 < time.monotonic() - began < 5 and not caplog.records
+
+
+def test_wait_for_the_store_has_an_end(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Rank 0 may have restarted already."""
+    store = Store(monkeypatch)
+    monkeypatch.setattr(process_group, "LEAVING_SECONDS", 0.2)
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING), store.server:
+        process_group._wait_until_store_closes()
+    assert 0.2 <= time.monotonic() - began < 5 and "still open" in caplog.text
