@@ -1,6 +1,8 @@
 """Archived versions: reads from the blob store, and removal of temporary versions."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +12,14 @@ from rapid import tensorfile
 from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
+from rapid.store import functions
+from rapid.store.archive import VersionArchive, parse_record
 from rapid.store.errors import Corrupt, VersionMissing
+from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
+
+KEYS = Keys("r")
 
 
 def test_empty_params_redis_reads_from_the_archive(database: redis.Redis, store: ParameterStore) -> None:
@@ -112,3 +119,131 @@ def test_archived_bfloat16_round_trip(store: ParameterStore, database: redis.Red
     arrays, meta = store.fetch(0, keep_bfloat16=True)
     np.testing.assert_array_equal(arrays["w"], bits)
     assert meta["bfloat16"] == ["w"]
+
+
+# The archive itself.
+
+
+@pytest.fixture
+def archive(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> VersionArchive:
+    """Archive with versions 0 to 11 recorded, whose multiples of 4 and newest two stay."""
+    config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
+    database.hset(KEYS.versions, mapping={str(version): json.dumps(
+        {"digest": f"d{version}", "bytes": 8, "created_at": 1.0}) for version in range(12)})
+    return VersionArchive(database, "r", config, blobs)
+
+
+def recorded(database: redis.Redis) -> list[int]:
+    """Return the versions whose records name a blob."""
+    rows: Any = database.hgetall(KEYS.versions)
+    return sorted(int(version) for version, text in rows.items() if parse_record(int(version), text).blob)
+
+
+def numbered(blobs: BlobStore) -> list[int]:
+    return [int(name.rpartition("/")[2]) for name in blobs.refs("r/versions")]
+
+
+def test_prune_removes_all_but_the_newest_temporary_versions(archive: VersionArchive, database: redis.Redis,
+                                                             blobs: BlobStore) -> None:
+    for version in (9, 3, 0, 10, 4, 2, 11):
+        archive.put(version, (tensors(version), {}, ()))
+    assert {int(version) for version in database.zrange(KEYS.temporary, 0, -1)} == {2, 3, 9, 10, 11}
+    archive.prune()
+    assert recorded(database) == numbered(blobs) == [0, 4, 10, 11]
+    assert database.zrange(KEYS.temporary, 0, -1) == [b"10", b"11"]
+    archive.prune()
+    assert recorded(database) == [0, 4, 10, 11]
+
+
+def test_unpinned_version_is_temporary_again(archive: VersionArchive, database: redis.Redis, blobs: BlobStore) -> None:
+    for version in (2, 4, 9, 10, 11):
+        archive.put(version, (tensors(version), {}, ()))
+    archive.pin(10, "ten")
+    archive.pin(2, "two")
+    archive.pin(4, "four")
+    assert list(archive.pins().items()) == [(2, "two"), (4, "four"), (10, "ten")]
+    archive.prune()
+    assert numbered(blobs) == [2, 4, 10, 11]
+    for version in (2, 4, 3):  # the last one was never pinned
+        archive.unpin(version)
+    assert archive.pins() == {10: "ten"}
+    assert database.zrange(KEYS.temporary, 0, -1) == [b"2", b"10", b"11"]
+    archive.prune()
+    assert recorded(database) == numbered(blobs) == [4, 10, 11]
+
+
+@pytest.mark.parametrize("version", [3, 50])
+def test_version_that_is_not_archived_cannot_be_pinned(archive: VersionArchive, version: int) -> None:
+    with pytest.raises(VersionMissing, match=f"version {version} of run r is not archived and cannot be pinned"):
+        archive.pin(version, "why")
+    assert archive.pins() == {}
+
+
+def test_failed_put_leaves_a_version_that_prune_removes(archive: VersionArchive, database: redis.Redis,
+                                                        blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A publisher dies after the blob is stored: the version is temporary already."""
+    def die(*arguments: Any) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "_record_blob", die)
+        with pytest.raises(OSError, match="killed"):
+            archive.put(3, (tensors(3), {}, ()))
+    assert numbered(blobs) == [3] and recorded(database) == []
+    for version in (9, 10):
+        archive.put(version, (tensors(version), {}, ()))
+    archive.prune()
+    assert numbered(blobs) == [9, 10]
+
+
+def test_failed_removal_is_repeated(archive: VersionArchive, database: redis.Redis, blobs: BlobStore,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record loses its address first, so no reader is led to a blob that is gone."""
+    for version in (3, 9, 10):
+        archive.put(version, (tensors(version), {}, ()))
+
+    def die(name: str) -> None:
+        assert recorded(database) == [9, 10]
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blobs, "remove_ref", die)
+        with pytest.raises(OSError, match="killed"):
+            archive.prune()
+    assert archive.get(3) is None and numbered(blobs) == [3, 9, 10]
+    archive.prune()
+    assert numbered(blobs) == [9, 10] and database.zcard(KEYS.temporary) == 2
+
+
+@pytest.mark.parametrize(("version", "adopted", "temporary"), [(3, True, [b"3"]), (4, True, []), (3, False, [])])
+def test_staged_version_gets_a_number_once_it_is_adopted(
+        archive: VersionArchive, database: redis.Redis, blobs: BlobStore, version: int, adopted: bool,
+        temporary: list[bytes]) -> None:
+    archive.finalize_staged()  # nothing is staged
+    ref = archive.stage(version, (tensors(version), {"v": version}, ()))
+    assert blobs.refs() == ["r/staged"] and recorded(database) == []
+    address = ref if adopted else blobs.put(tensorfile.file_pieces(tensors(99), {}, ()), "another")
+    functions.call(database, "record_blob", [KEYS.versions], str(version), address.digest, str(address.size))
+    for _ in range(2):
+        archive.finalize_staged()
+        assert numbered(blobs) == ([version] if adopted else []) and blobs.refs("r/staged") == []
+        assert database.zrange(KEYS.temporary, 0, -1) == temporary and not database.exists(KEYS.staged)
+    if adopted:
+        found = archive.get(version)
+        assert found is not None
+        same(found[0], tensors(version))
+
+
+def test_staged_version_of_no_record_is_removed(archive: VersionArchive, blobs: BlobStore) -> None:
+    archive.stage(50, (tensors(0), {}, ()))
+    archive.finalize_staged()
+    assert blobs.refs() == []
+
+
+def test_every_version_is_temporary_without_an_interval(database: redis.Redis, store_config: StoreConfig,
+                                                        blobs: BlobStore) -> None:
+    config = store_config.model_copy(update={"archive_every": 0})
+    archive = VersionArchive(database, "r", config, blobs)
+    for version in (0, 1, 8):
+        archive.put(version, (tensors(version), {}, ()))
+    assert database.zrange(KEYS.temporary, 0, -1) == [b"0", b"1", b"8"]

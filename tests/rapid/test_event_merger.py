@@ -100,6 +100,82 @@ def test_unreadable_details_are_rejected(run: Servers, details: str) -> None:
     assert "rejected" in first.details and (second.who, second.what) == ("optimizer", "unnamed")
 
 
+def test_longest_details_and_deepest_value_are_kept(run: Servers) -> None:
+    """16,384 bytes and 20 levels are allowed, one more of either is not."""
+    for size in (16_384, 16_385):
+        text = json.dumps({"x": "y" * (size - len('{"x": ""}'))})
+        append(run, "who", "optimizer", "what", "x" * 200, "details", text)
+    for levels in (20, 21):
+        append(run, "what", "d", "details", '{"x":' + "[" * (levels - 1) + "]" * (levels - 1) + "}")
+        append(run, "what", "d", "details", '{"x":' * levels + "1" + "}" * levels)
+    found = merged(run)
+    assert ["rejected" in event.details for event in found] == [False, True, False, False, True, True]
+    assert found[1].details == {"rejected": "details of 16385 bytes, at most 16384 are allowed"}
+    assert found[0].what == "x" * 128 and "at most 20 levels" in found[-1].details["rejected"]
+
+
+def test_name_is_cut_before_it_is_decoded(run: Servers) -> None:
+    """A character has at most 4 bytes, so 512 bytes suffice for 128 characters."""
+    append(run, "who", "optimizer-" + "\U0001f600" * 300, "what", "\U0001f600" * 300, "details", "{}")
+    (event,) = merged(run)
+    assert event.what == "\U0001f600" * 128 and event.who == "optimizer-" + "\U0001f600" * 118
+
+
+@pytest.mark.parametrize(("burst", "moved"), [
+    (430, [1 + 2, 0, 0, 2, 1, 2]),  # 0, 0, 0, 256 - 430, 82 - 215, and a full burst again
+    (431, [1 + 3, 0, 0, 1, 1, 3])])  # 1 - 215, the same, the same, 42 - 215, 83 - 215
+def test_budget_limits_what_a_writer_adds(run: Servers, monkeypatch: pytest.MonkeyPatch, burst: int, moved: list[int]
+                                          ) -> None:
+    """An event has 9 + 4 + 2 + 100 bytes, and its batch 100 more: 215. A budget above 0 allows one more batch."""
+    monkeypatch.setattr(event_merger, "BATCH", 1)
+    monkeypatch.setattr(event_merger, "BURST_BYTES", burst)
+    clock = Clock()
+    merger = EventMerger(run.client("controller"), "r", clock)
+    for _ in range(12):
+        append(run, "who", "optimizer", "what", "four", "details", "{}")
+    append(run, "who", "opponents", "what", "four", "details", "{}", user="opponents")
+    counts = []
+    for second in (0, 0, 0, 1, 2, 1000):
+        clock.now = float(second)
+        counts.append(merger.merge())
+    assert counts == moved
+
+
+def test_most_events_of_a_call_are_limited(run: Servers) -> None:
+    client: Any = run.client("controller")
+    keys = [KEYS.events, STREAM, KEYS.events_removed]
+    texts = ["1-1", "optimizer", "x", "{}"]
+    assert functions.call(client, "merge_events", keys, "optimizer", *texts * 200) == [0, 0]
+    with pytest.raises(redis.ResponseError, match="more than 64 keys or 801 arguments"):
+        functions.call(client, "merge_events", keys, "optimizer", *texts * 200, "x")
+
+
+def test_backlog_of_exactly_the_limit_is_merged(run: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_merger, "MAX_BACKLOG", 5)
+    for i in range(5):
+        append(run, "who", "optimizer", "what", f"w{i}", "details", "{}")
+    assert [e.what for e in merged(run)] == [f"w{i}" for i in range(5)]
+    for i in range(5, 11):
+        append(run, "who", "optimizer", "what", f"w{i}", "details", "{}")
+    found = merged(run)[5:]
+    assert [e.what for e in found] == ["w6", "w7", "w8", "w9", "w10", "events.lost"]
+    assert found[-1].details == {"writer": "optimizer", "events": 1}
+
+
+def test_batches_return_the_oldest_events(run: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge of three full batches and a part of one keeps the order."""
+    monkeypatch.setattr(event_merger, "BATCH", 2)
+    for i in range(7):
+        append(run, "who", "optimizer", "what", f"w{i}", "details", "{}")
+    client: Any = run.client("controller")
+    due, rows = functions.call(client, "pending_events", [STREAM, KEYS.events_removed], "optimizer", "1000000", "10",
+                               "2")
+    assert due == 1 and [fields[3] for _, fields in rows] == [b"w0", b"w1"]
+    merger = EventMerger(client, "r")
+    assert merger.merge() == 7 and merger.merge() == 0
+    assert [e.what for e in merged(run)] == [f"w{i}" for i in range(7)]
+
+
 # Exactly once.
 
 

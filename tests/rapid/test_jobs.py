@@ -123,6 +123,7 @@ def test_cancel_and_remove_affect_their_prefix_alone(orders: JobQueue) -> None:
 
 def test_job_is_held_under_its_own_fence_alone(orders: JobQueue) -> None:
     waiting = orders.submit("op/1", "check", {})
+    assert (waiting.fence, waiting.attempt, waiting.holder) == (0, 0, "")
     assert not orders.is_held(waiting) and not orders.complete(waiting, JobState.DONE)
     first = claimed(orders, 1)
     assert orders.is_held(first)

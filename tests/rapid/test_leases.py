@@ -114,7 +114,8 @@ def test_release_without_a_run_ends_the_lease(database: redis.Redis) -> None:
     lease = Lease(database, "r", "rollout", "0", 30)
     lease.renew()
     lease.release()
-    assert Leases(database, "r").live() == [] and not database.exists(Keys("r").leases("rollout"))
+    assert Leases(database, "r").live() == []
+    assert not database.exists(Keys("r").leases("rollout"), Keys("r").lease("rollout", "0"))
 
 
 def test_renewal_removes_expired_names_alone(state: RunState, database: redis.Redis) -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import redis
 
+from rapid.blobs import Ref
 from rapid.store.errors import FencedOut
 from rapid.store.fencing import PublisherLease
-from rapid.store.lineage import Lineage, LineageSegment
+from rapid.store.lineage import Lineage, LineageSegment, current_line_filter, new_segment
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
@@ -60,6 +61,39 @@ def test_invalid_targets_and_cycles_are_refused() -> None:
         TWICE.left_behind(170, 160)
     with pytest.raises(ValueError, match="cannot continue"):
         Lineage([segment(0), segment(10, 20)]).ancestry(15)
+
+
+def test_left_behind_of_the_head_itself_is_nothing() -> None:
+    assert TWICE.left_behind(160, 160) == [] and TWICE.left_behind(150, 150) == []
+
+
+@pytest.mark.parametrize("parent", [10, 11])
+def test_segment_that_continues_itself_is_refused(parent: int) -> None:
+    with pytest.raises(ValueError, match=f"version 10 cannot continue the later version {parent}"):
+        Lineage([segment(0), segment(10, parent)]).ancestry(15)
+
+
+def test_revert_to_version_1_is_a_revert() -> None:
+    """Neither a parent of -1, the beginning of a run, nor the previous version is one."""
+    line = Lineage([segment(0), segment(1), segment(5, 1), segment(6, 0), segment(9, -1)])
+    assert [(began.first, numbers([gone])) for began, gone in line.reverted()] == [
+        (5, [(2, 4)]), (6, [(1, 1)]), (6, [(5, 5)])]
+    assert numbers(line.ancestry(9)) == [(9, 9)]
+
+
+def test_current_line_has_ancestors_and_versions_after_the_head() -> None:
+    accepts = current_line_filter(TWICE, 160)
+    assert [accepts(v) for v in (0, 80, 81, 150, 151, 160, 161)] == [True, True, False, False, True, True, True]
+    assert all(current_line_filter(TWICE, None)(v) for v in (0, 81, 150, 500))
+
+
+def test_new_segment_continues_the_previous_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rapid.store.lineage.time.time", lambda: 5.0)
+    record, ref = RunRecord(2, 2), Ref("a" * 64, 9)
+    assert new_segment(7, record, "what", "who") == LineageSegment(7, 6, record, "what", "who", 5.0)
+    reverted = new_segment(7, record, "what", "who", 0, "op", ref)
+    assert reverted == LineageSegment(7, 0, record, "what", "who", 5.0, "op", ref)
+    assert LineageSegment.of(7, reverted.to_json()) == reverted
 
 
 def test_segment_json_round_trip() -> None:
