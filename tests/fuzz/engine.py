@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
 
-from tests.fuzz.targets import GROUPS, MAX_BYTES, Finding, Target, all_targets
+from tests.fuzz.targets import FOLDER_VARIABLE, GROUPS, MAX_BYTES, Finding, Target, all_targets, memory_folder
 from tests.repository import ROOT
 
 ADDRESS_SPACE = 4 << 30  # bytes that a target may map besides what the imports did
@@ -206,6 +206,7 @@ def main() -> int:
     chosen = [t for t in targets.values() if t.group in given.groups.split(",") and t.name.startswith(given.target)]
     given.out.mkdir(parents=True, exist_ok=True)
     print(f"five: {len(chosen)} targets, imported in {time.monotonic() - began:.1f} s", flush=True)
+    os.environ[FOLDER_VARIABLE] = str(memory_folder())  # removed with what the targets' processes leave in it
     summary = run_all(chosen, given.minutes, given.seed, given.out)
     found = FindingsFolder(given.out).all()
     total = {"groups": given.groups, "cases": sum(row["cases"] for row in summary.values()),

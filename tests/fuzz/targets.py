@@ -4,6 +4,9 @@ A target fails when an input makes it raise another exception, crash, use second
 beyond the input's size.
 """
 
+import atexit
+import os
+import shutil
 import struct
 import tempfile
 import time
@@ -16,6 +19,7 @@ from random import Random
 
 MAX_BYTES = 1 << 16  # of a mutated input
 MAX_CPU_SECONDS = 5.0  # of one input
+FOLDER_VARIABLE = "FIVE_FUZZ_FOLDER"  # parent of the folders of processes that are killed
 GROUPS = ("wire", "files")
 MODULES = ("tests.fuzz.message_targets", "tests.fuzz.service_targets", "tests.fuzz.record_targets",
            "tests.fuzz.file_targets")
@@ -105,7 +109,10 @@ def all_targets() -> dict[str, Target]:
 
 def memory_folder() -> Path:
     """Return a new folder of this process, in memory where the system has such a place: the targets write often."""
-    return Path(tempfile.mkdtemp(prefix="five-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    parent = os.environ.get(FOLDER_VARIABLE) or ("/dev/shm" if Path("/dev/shm").is_dir() else None)
+    path = Path(tempfile.mkdtemp(prefix="five-fuzz-", dir=parent))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def join_messages(messages: Iterable[bytes]) -> bytes:
