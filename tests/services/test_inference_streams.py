@@ -143,6 +143,17 @@ async def test_parts_without_their_flag_are_refused(flags: int, changes: dict[st
         assert len(server.table) == 0
 
 
+@pytest.mark.parametrize("rows", [7, 8, 16])
+async def test_request_has_a_row_for_each_session(rows: int) -> None:
+    seen = np.arange(rows, dtype=float)
+    asked = inference_pb2.ActRequest(
+        request_id=5, epoch=1, sessions=np.arange(rows).tobytes(), policies=np.full(rows, -1, np.int64).tobytes(),
+        flags=bytes([RESET] * rows), observations=encode_set(observations(*seen), LAYOUT.hash))
+    async with InferenceServer(Versions(0)) as server:
+        (answer,) = [a async for a in Served(server).act(asked)]
+    assert np.frombuffer(answer.values, np.float32).tolist() == seen.tolist()
+
+
 async def test_replayed_zero_is_an_action() -> None:
     async with InferenceServer(Versions(0)) as server:
         replayed = np.zeros((1, HEROES, 6), np.int16).tobytes()
