@@ -13,8 +13,11 @@ import redis
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store import backup, backup_file
 from rapid.store.errors import Corrupt
+from rapid.store.keys import Keys
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
+
+KEYS = Keys("r")
 
 
 @pytest.fixture
@@ -223,3 +226,63 @@ def test_manifest_is_bounded(state: RunState, database: redis.Redis, monkeypatch
 def test_backup_of_unknown_run_is_refused(database: redis.Redis) -> None:
     with pytest.raises(LookupError, match="run 'nobody' does not exist"):
         backup.save(database, "nobody", io.BytesIO())
+
+
+def test_interrupted_restore_is_repeated(state: RunState, database: redis.Redis) -> None:
+    """The first restore died before it set the status, which comes last: its keys are replaced."""
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    before = contents(database)
+    database.delete(state.keys.status)
+    database.set(state.keys.head, 99)
+    state.table("ratings").set("version:20", [1.0, 1.0])
+    backup.load(database, file, "me")
+    after = contents(database)
+    assert {name for name in after if after[name] != before.get(name)} == {
+        state.keys.status.encode(), state.keys.events.encode()}
+
+
+def test_key_that_expires_during_the_backup_is_left_out(state: RunState, database: redis.Redis) -> None:
+    class Expiring(redis.Redis):
+        """A client whose server expires a key after the listing."""
+
+        def type(self, name: Any) -> Any:
+            database.delete(f"{KEYS.prefix}rehearsing")
+            return super().type(name)
+
+    database.set(f"{KEYS.prefix}rehearsing", 1, px=60_000)
+    file = io.BytesIO()
+    made = backup.save(Expiring.from_pool(database.connection_pool), "r", file)
+    assert f"{KEYS.prefix}rehearsing" not in {key.name for key in backup_file.read(file)[1]}
+    assert made.keys == len(contents(database))
+
+
+def test_backup_reads_all_but_logs_in_one_transaction(state: RunState, database: redis.Redis) -> None:
+    def transactions() -> int:
+        statistics: Any = database.info("commandstats")
+        return int(statistics.get("cmdstat_exec", {"calls": 0})["calls"])
+
+    before = transactions()
+    backup.save(database, "r", io.BytesIO())
+    assert transactions() == before + 1
+
+
+def test_backup_keeps_the_time_to_live(state: RunState, database: redis.Redis) -> None:
+    database.set(f"{KEYS.prefix}rehearsing", 1, px=60_000)
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    backup.load(database, file, "me", replace=True)
+    ttl: Any = database.pttl(f"{KEYS.prefix}rehearsing")
+    assert 50_000 < ttl <= 60_000 and database.pttl(KEYS.head) == database.pttl(KEYS.series("versions")) == -1
+
+
+@pytest.mark.parametrize(("sizes", "batches"), [
+    ([], []), ([1, 1, 1, 1, 1, 1, 1], [3, 3, 1]), ([4, 6, 1], [2, 1]), ([4, 7, 1], [1, 2]), ([50, 1, 50], [1, 1, 1]),
+    ([1, 50], [1, 1]), ([3, 3, 4, 10], [3, 1])])
+def test_restore_sends_bounded_batches(monkeypatch: pytest.MonkeyPatch, sizes: list[int], batches: list[int]) -> None:
+    """Three keys of ten bytes together, or one larger key."""
+    monkeypatch.setattr(backup, "_BATCH", 3)
+    monkeypatch.setattr(backup, "_BATCH_BYTES", 10)
+    saved = [backup_file.SavedKey(str(i), 0, str(i), size) for i, size in enumerate(sizes)]
+    found = list(backup._batches(saved))
+    assert [len(batch) for batch in found] == batches and [key for batch in found for key in batch] == saved

@@ -1,0 +1,93 @@
+"""Records of versions: pages of them, races of publishers, and damaged manifests."""
+
+import json
+from typing import Any
+
+import pytest
+import redis
+
+from rapid.config import StoreConfig
+from rapid.store import bulk_transfer, parameters
+from rapid.store.errors import Corrupt, VersionConflict
+from rapid.store.fencing import PublisherLease
+from rapid.store.keys import Keys
+from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState
+from tests.rapid.conftest import same, tensors
+
+KEYS = Keys("r")
+
+
+@pytest.fixture
+def recorded(store: ParameterStore, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> ParameterStore:
+    """Versions 0 to 10 without 4, of which 10 is the head, in pages of three."""
+    monkeypatch.setattr(parameters, "PAGE", 3)
+    database.hset(KEYS.versions, mapping={str(v): json.dumps({"digest": "d", "bytes": 1, "created_at": 1.0})
+                                          for v in range(11) if v != 4})
+    database.set(KEYS.head, "10:d")
+    return store
+
+
+@pytest.mark.parametrize(("first", "found"), [
+    (-5, [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]), (0, [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]), (4, [5, 6, 7, 8, 9, 10]),
+    (9, [9, 10]), (10, [10]), (11, [])])
+def test_records_from_a_number_end_at_the_head(recorded: ParameterStore, first: int, found: list[int]) -> None:
+    assert [record.version for record in recorded.records_from(first)] == found
+
+
+@pytest.mark.parametrize(("every", "most", "found"), [
+    (1, 4, [10, 9, 8, 7]), (1, 7, [10, 9, 8, 7, 6, 5]), (3, 10, [9, 6, 3, 0]), (4, 10, [8, 0]), (5, 2, [10, 5]),
+    (11, 10, [0])])
+def test_newest_records_are_multiples(recorded: ParameterStore, every: int, most: int, found: list[int]) -> None:
+    assert [record.version for record in recorded.newest_records(every, most)] == found
+
+
+def test_run_without_a_head_has_no_records(store: ParameterStore) -> None:
+    assert list(store.records_from(0)) == list(store.newest_records()) == store.records() == store.records_of([]) == []
+
+
+def test_publisher_that_loses_a_race_gets_a_conflict(store: ParameterStore, database: redis.Redis,
+                                                     store_config: StoreConfig, monkeypatch: pytest.MonkeyPatch
+                                                     ) -> None:
+    """Another process publishes the version during the upload. The token is valid, so the error names the contents."""
+    RunState(database, "r").create({}, "test")
+    token = PublisherLease(database, "r", "optimizer-0", 30.0).acquire()
+    sent = bulk_transfer.set_values
+
+    def overtaken(*arguments: Any) -> None:
+        monkeypatch.setattr(bulk_transfer, "set_values", sent)
+        sent(*arguments)
+        ParameterStore(database, database, "r", store_config).publish(3, tensors(1), {})
+
+    monkeypatch.setattr(bulk_transfer, "set_values", overtaken)
+    with pytest.raises(VersionConflict, match=r"version 3 of run r exists with other contents.*\(the head is 3\)"):
+        store.publish(3, tensors(2), {}, fencing_token=token)
+    assert store.stored() == [3]
+    same(store.fetch(3)[0], tensors(1))
+
+
+@pytest.mark.parametrize("change", [{"chunk_bytes": 0}, {"chunk_bytes": -1}, {"chunks": []}, {"chunk_bytes": 1},
+                                    {"bytes": 7}, {"header": 5}])
+def test_damaged_manifest_is_named(store: ParameterStore, database: redis.Redis, change: dict[str, Any]) -> None:
+    store.publish(0, tensors(0), {})
+    record = store.record(0)
+    assert record is not None
+    name = KEYS.manifest(0, record.digest)
+    database.set(name, json.dumps(json.loads(database.get(name)) | change))  # type: ignore[arg-type]
+    with pytest.raises(Corrupt, match="the manifest of version 0 is damaged in Redis"):
+        store.fetch(0)
+
+
+def test_upload_ends_in_one_transaction(store: ParameterStore, database: redis.Redis) -> None:
+    """Otherwise a publisher that dies between the commands leaves chunks that never expire."""
+    listener: Any = database.monitor()
+    with listener:
+        store.publish(0, tensors(0), {})
+        database.echo("end")
+        commands: list[str] = []
+        for found in listener.listen():
+            commands.append(found["command"].split(" ")[0])
+            if commands[-1] == "ECHO":
+                break
+    begin, end = commands.index("MULTI"), commands.index("EXEC")
+    assert commands[begin + 1:end] == ["PERSIST"] * 4 + ["SET", "ZADD"] and "PERSIST" not in commands[end:]
