@@ -56,19 +56,21 @@ def pinned(lines: list[str], uv: str, known: list[Path]) -> str:
     """Return the pins of requirements with hashes. Versions in the files ``known`` stay."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "source.in"), Path(folder, "target.txt")
-        source.write_text("".join(f"{line}\n" for line in lines))
-        target.write_text("".join(path.read_text() for path in known if path.is_file()))  # uv keeps what it finds there
+        source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        # uv keeps the versions that it finds in its output file.
+        target.write_text("".join(path.read_text(encoding="utf-8") for path in known if path.is_file()),
+                          encoding="utf-8")
         subprocess.run([uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--generate-hashes",
                         "--universal", "--python-version", PYTHON, "--no-emit-package", "torch", "--output-file",
                         str(target), str(source)], check=True)
-        return target.read_text()
+        return target.read_text(encoding="utf-8")
 
 
 def select(text: str, group: str) -> str:
     """Return a group's part of the pins: constraints of torch's packages without hashes, or all others."""
     blocks = re.split(r"^(?=\S)", text, flags=re.M)
     if group != "torch":
-        below = (LOCKS / "setup.txt").read_text() if group == "mutations" else ""
+        below = (LOCKS / "setup.txt").read_text(encoding="utf-8") if group == "mutations" else ""
         return "".join(block for block in blocks if not block.startswith(CUDA_PACKAGES) and block not in below)
     return "".join(re.sub(r" \\$", "", block.partition("\n")[0]) + "\n" for block in blocks
                    if block.startswith(CUDA_PACKAGES))
@@ -84,7 +86,7 @@ def main() -> int:
         parser.error("uv is needed: pip install uv")
     LOCKS.mkdir(exist_ok=True)
     texts: dict[str, str] = {}
-    for group, lines in groups((ROOT / "pyproject.toml").read_text(), BUILD.read_text()).items():
+    for group, lines in groups((ROOT / "pyproject.toml").read_text(encoding="utf-8"), BUILD.read_text(encoding="utf-8")).items():
         inputs = "\n".join(lines)
         if inputs not in texts:
             same = {"setup": ("setup", "torch"), "mutations": ("setup", "torch", "mutations")}.get(group, (group,))
@@ -93,7 +95,7 @@ def main() -> int:
         text = ("# Written by tools/setup_locks.py; `python -m tools.setup_locks --upgrade` takes newer versions.\n"
                 f"{OF}{digest(lines)}\n{select(texts[inputs], group)}")
         beside = LOCKS / f".{group}.txt"
-        beside.write_text(text)
+        beside.write_text(text, encoding="utf-8")
         beside.replace(LOCKS / f"{group}.txt")
         print(f"{group}: {text.count('==')} packages")
     return 0

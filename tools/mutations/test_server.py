@@ -95,14 +95,14 @@ def run_forked(job: dict[str, Any]) -> dict[str, Any]:
             # Two versions of a file within a second look alike to the bytecode cache.
             sys.dont_write_bytecode = not job.get("record")
             os.environ |= {"PYTHONDONTWRITEBYTECODE": "1"} if sys.dont_write_bytecode else {}
-            answer_file.write_text(json.dumps(run_tests(job)))
+            answer_file.write_text(json.dumps(run_tests(job)), encoding="utf-8")
         os._exit(0)
     answer: dict[str, Any] = {"outcome": "timeout", "reason": f"no result in {job['timeout']:.0f} s"}
     try:
         if _wait(child, job["timeout"]):
             answer = {"outcome": "failed", "reason": "the test process died"}
             with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-                answer = json.loads(answer_file.read_text())
+                answer = json.loads(answer_file.read_text(encoding="utf-8"))
     finally:
         _kill(child)
     return answer | {"seconds": round(time.monotonic() - started, 3)}
@@ -136,7 +136,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for library in sys.argv[1:]:
         importlib.import_module(library)
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # libraries print to stderr, so that only answers are on stdout
     for line in sys.stdin:
         print(json.dumps(run_forked(json.loads(line))), file=answers, flush=True)

@@ -76,7 +76,7 @@ class TreeCopy:
         self._server.stdin.flush()
         line = self._server.stdout.readline()
         if not line:
-            log = (self.path / "server.log").read_text(errors="replace")
+            log = (self.path / "server.log").read_text(encoding="utf-8", errors="replace")
             raise RuntimeError(f"test server in {self.path} exited with {self._server.wait()}: {log[-2000:]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
