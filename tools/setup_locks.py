@@ -86,7 +86,8 @@ def main() -> int:
         parser.error("uv is needed: pip install uv")
     LOCKS.mkdir(exist_ok=True)
     texts: dict[str, str] = {}
-    for group, lines in groups((ROOT / "pyproject.toml").read_text(encoding="utf-8"), BUILD.read_text(encoding="utf-8")).items():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for group, lines in groups(project, BUILD.read_text(encoding="utf-8")).items():
         inputs = "\n".join(lines)
         if inputs not in texts:
             same = {"setup": ("setup", "torch"), "mutations": ("setup", "torch", "mutations")}.get(group, (group,))
