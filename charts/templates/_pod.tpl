@@ -316,7 +316,7 @@ five/shares-blobs: {{ include "five.fullname" .root }}
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
 {{- if include "five.calls" . }}
-# What it calls services with, which it reads again within a minute or two of its change.
+# Its secret for calls of other services. A changed file is read again within two minutes.
 - name: caller
   secret:
     secretName: {{ include "five.secretName" (dict "root" .root "at" "callers" "user" .component) }}

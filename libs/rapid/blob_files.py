@@ -81,7 +81,7 @@ class LocalFiles:
         self._root = root
 
     def _path(self, key: str) -> Path:
-        """Return the path of a file or folder whose parents are no links."""
+        """Return the path of a file or folder, none of whose parents is a link."""
         path = self._root
         for part in PurePosixPath(key).parts:
             if path != self._root and path.is_symlink():
@@ -107,7 +107,7 @@ class LocalFiles:
             os.close(at)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a device or a pipe could block
             os.close(descriptor)
-            raise Corrupt(f"{self._root / key} is no regular file: remove it")
+            raise Corrupt(f"{self._root / key} is not a regular file: remove it")
         return os.fdopen(descriptor, "rb")
 
     def write(self, key: str, pieces: Iterable[Buffer]) -> None:

@@ -53,7 +53,7 @@ def test_at_most_five_tensors_are_named() -> None:
 
 
 def test_checksum_by_hand() -> None:
-    """The sum of 32-bit words, or of bytes where the elements are no multiple of that, modulo 2 to the 48."""
+    """The checksum adds 32-bit words, or bytes where the size is not a multiple of four, modulo 2 to the 48."""
     assert checksum([torch.tensor([1, 2], dtype=torch.int32), torch.tensor([[3]], dtype=torch.int32)]) == 6
     assert checksum([torch.tensor([True, False, True])]) == 2
     assert checksum([torch.tensor([1 << 32 | 5], dtype=torch.int64)]) == 6

@@ -35,7 +35,7 @@ def test_empty_params_redis_reads_from_the_archive(database: redis.Redis, store:
 
 def test_planted_name_is_not_an_archived_version(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore
                                                  ) -> None:
-    """Of a version that was removed, or that the run never had; the name of an archived one is not read."""
+    """The store reads no blob by its name: neither for a removed or unknown version nor for an archived one."""
     config = store_config.model_copy(update={"archive_every": 0, "keep_archived": 1})
     store = ParameterStore(database, database, "r", config, blobs)
     for version in range(3):

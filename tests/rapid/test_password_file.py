@@ -1,4 +1,4 @@
-"""Passwords in files: read anew for each connection, and hidden from the logs."""
+"""Passwords in files are read for each connection and hidden from the logs."""
 
 from pathlib import Path
 

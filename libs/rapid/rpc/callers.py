@@ -98,7 +98,7 @@ class CallersFile(KnownCallers):
 def load_callers(config: RpcConfig, kind: str, environment: Mapping[str, str] = os.environ) -> CallersFile | None:
     """Return the callers of a server of this kind, from ``rpc.callers_file`` or FIVE_CALLERS_FILE.
 
-    Return None for a kind that is no server, and without a file. Raises ValueError for a file that cannot be used.
+    Return None for a kind that does not serve calls, and without a file. Raises ValueError for an unusable file.
     """
     if kind not in list(Audience):
         return None

@@ -41,7 +41,7 @@ def client_network(host: str) -> str:
 
 
 def client_of(scope: Scope) -> ClientAddress:
-    """Return the sender of a request. A text in X-Forwarded-For that is no address counts as the proxy's."""
+    """Return the sender of a request. An invalid address in X-Forwarded-For counts as the proxy's."""
     host = (scope.get("client") or (UNKNOWN,))[0]
     peer = scope.get(PEER, host)
     address, proxy = client_network(host), client_network(peer)

@@ -38,7 +38,7 @@ class StoredResponse:
 
 
 class _Kept(NamedTuple):
-    """What is stored under a key: the request's fingerprint, and its response once there is one."""
+    """A record under a key: the request's fingerprint, and its response once it is complete."""
 
     fingerprint: str
     response: StoredResponse | None

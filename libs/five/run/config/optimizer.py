@@ -33,8 +33,8 @@ class OptimizerConfig(Section):
     checkpoints_kept: int = Field(3, ge=1, description="Newest checkpoints that are kept.")
     recover_checkpoint: str = Field(
         "", pattern=r"^[0-9a-f.]{0,100}$", description="Name of a checkpoint file that the run's state does not list, "
-        "as after a restore; the optimizer continues from it. Whoever writes to the blob store could have forged it. "
-        "Empty: only listed and signed checkpoints.")
+        "as after a restore; the optimizer continues from it. It is not verified: any writer of the blob store could "
+        "have forged it. Empty: only listed and signed checkpoints.")
     start_timeout_seconds: float = Field(
         1800.0, ge=120, description="Longest time that optimizer 0 may take to read the checkpoint, while the others "
         "wait for its state; then the group restarts. A checkpoint of the paper's model has 2,500 MB.")
