@@ -4,6 +4,7 @@ import pytest
 
 from five.services.controller.autoscaler.rules import (
     Autoscaler,
+    Decision,
     PoolScaler,
     ScaleReason,
     ScaleRequest,
@@ -62,6 +63,14 @@ def test_reuse_must_be_beyond_the_band_to_hold_inference_back() -> None:
         assert (inference.reason, inference.wanted) == (reason, 15 if reason is ScaleReason.STABILISING else 10)
 
 
+@pytest.mark.parametrize("live", [0.0, -1.0])
+def test_pool_without_live_pods_is_not_measured(live: float) -> None:
+    signals = Signals(rollouts=live, optimizers=1, reuse=2.0, rollouts_throttled=0.0, optimizers_starved=0.0,
+                      inference=live, queue_seconds=5.0)
+    for found in (desired_rollouts(signals, WIDE, 10), desired_inference(signals, QUEUE, 10)):
+        assert found == ScaleRequest(10, ScaleReason.MEASURING)
+
+
 # Windows and pauses. Windows of 10 s, no pause, and no bound on a change.
 
 FAST = ScalingRule(min=1, max=10, up_window_seconds=10, down_window_seconds=10, cooldown_seconds=0,
@@ -83,6 +92,14 @@ def test_size_that_was_too_small_is_avoided_for_doubled_times() -> None:
             (220, 2, 1, 2, STABLE), (221, 2, 1, 1, STARVED)):
         decision = scaler.decide(float(now), before, ScaleRequest(wanted, STARVED))
         assert (decision.before, decision.after, decision.reason) == (before, after, reason), now
+
+
+def test_second_growth_does_not_raise_the_avoided_size() -> None:
+    """Only the growth that follows a reduction shows that the smaller size was too small."""
+    scaler = PoolScaler("rollout", FAST)
+    for now, before, wanted, after in ((0, 5, 2, 5), (10, 5, 2, 2), (20, 2, 4, 2), (30, 2, 4, 4), (40, 4, 6, 4),
+                                       (50, 4, 6, 6), (60, 6, 1, 6), (70, 6, 1, 1)):
+        assert scaler.decide(float(now), before, ScaleRequest(wanted, STARVED)).after == after, now
 
 
 def test_avoided_time_is_doubled_eight_times_at_most() -> None:
@@ -121,6 +138,11 @@ def test_other_rules_keep_the_history() -> None:
     both.update(WIDE, None)
     assert both.kinds == ("rollout",)
     assert both.decide(120.0, reused(2.0), {"rollout": 12})[0].reason is STABLE  # from the beginning
+
+
+def test_pool_without_a_rule_or_pods_gets_no_size() -> None:
+    found = Autoscaler(WIDE, None).decide(0.0, reused(2.0, queue=1.0), {"rollout": 0, "inference": 10})
+    assert found == [Decision("rollout", 0, 0, ScaleReason.SWITCHED_OFF, 0)]
 
 
 def test_bounds_are_decided_with_their_own_number() -> None:

@@ -267,3 +267,14 @@ def test_an_answer_that_takes_too_long_is_given_up(redis_client: redis.Redis, re
             assert not over.is_set()  # nothing has ended what was asked for
         finally:
             over.set()
+
+
+def test_connection_is_closed_only_over_an_unread_body(rest: LiveController) -> None:
+    """Otherwise the server would read the rest of a refused body, or clients would open a connection each time."""
+    rest.state.transition(Status.RUNNING, "test")
+    key = {"Idempotency-Key": "one"}
+    assert rest.ask("POST", "/v1/pause", json={"reason": "a"}, headers=key).status_code == 200
+    for answer, status, close in ((rest.ask("POST", "/v1/pause", json={"reason": "b"}, headers=key), 422, False),
+                                  (rest.ask("POST", "/v1/pause", "forged", json={"reason": "b"}), 401, True),
+                                  (rest.ask("POST", "/v1/pause", "forged"), 401, False)):
+        assert (answer.status_code, answer.headers.get("connection") == "close") == (status, close)
