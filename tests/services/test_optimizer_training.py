@@ -1,6 +1,7 @@
 """Training loop: versions, idle periods and measured staleness."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,110 @@ def test_end_epoch_reports_dropped_samples(tmp_path: Path) -> None:
     run.end_epoch()
     assert client.events == ["optimizer.renewed"] and len(run.intake.buffer) == 0
     assert run.intake.buffer.statistics().dropped[DropReason.EPOCH] == 6
+
+
+def test_record_of_a_version_sums_up_the_run(tmp_path: Path) -> None:
+    """Two steps of four samples of four hero-steps make a version."""
+    client = StateInMemory()
+    run = training(tmp_path, Versions(), client)
+    run.start()
+    counters = (page.STEPS, page.CONSUMED, page.RECEIVED, page.FLOP)
+    before = [counter._value.get() for counter in counters]
+    for version in (1, 2):
+        feed(run, 4, first=10 * version)
+        until(run, version)
+    first, second = client.records
+    assert run.flop == second["flop"] == 2 * first["flop"] > 0
+    assert [counter._value.get() - b for counter, b in zip(counters, before, strict=True)] == [4, 16, 16, run.flop]
+    for number, record in enumerate((first, second), 1):
+        assert (record["version"], record["hero_steps"]) == (number, number * 8 * UNROLL)
+        assert record["reuse"] in (1.0, 1.0 + 4 / (8 * number))  # with the batch that was sampled ahead
+        assert record["hero_steps_per_second"] * record["seconds"] == pytest.approx(8 * UNROLL)
+        assert record["consumed_per_second"] * record["seconds"] == pytest.approx(8 * UNROLL)
+        assert set(record["dropped"]) == {str(reason) for reason in DropReason}
+    statistics = run.intake.buffer.statistics()
+    assert (second["buffer_samples"], second["buffer_bytes"]) == (statistics.samples, statistics.nbytes) != (0, 0)
+    assert run.starved.waiting is False and run.fingerprint is None
+
+
+@pytest.mark.parametrize(("published", "version"), [(None, 2), (1, 2), (2, 2), (5, 5)])
+def test_resume_continues_after_the_newest_of_checkpoint_and_head(tmp_path: Path, published: int | None, version: int
+                                                                  ) -> None:
+    """A version whose publication was lost is published again."""
+    run = training(tmp_path, Versions())
+    run.start()
+    for number in (1, 2):
+        feed(run, 4, first=10 * number)
+        until(run, number)
+    details: list[dict[str, Any]] = []
+
+    class Client(StateInMemory):
+        def event(self, what: str, given: dict[str, Any]) -> None:
+            super().event(what, given)
+            details.append(given)
+
+    versions, client = Versions(), Client()
+    if published is not None:
+        versions.publish(published, {}, {})
+    again = training(tmp_path, versions, client)
+    again.start()
+    assert (again.version, again.intake.version) == (version, version)
+    assert sorted(versions.published) == sorted({published, 2} - {None} if published != 5 else {5})
+    assert client.events == ["optimizer.resumed"]
+    assert details == [{"checkpoint": 2, "version": version, "optimizers": 1, "restarts": 0}]
+    assert (again.flop, again.intake.hero_steps) == (run.flop, 2 * 8 * UNROLL)
+    assert again.learner.gradient_steps == 4 and again.intake.pacer.received == run.intake.pacer.received
+    feed(again, 4, first=100)
+    until(again, version + 1)
+    assert client.records[0]["hero_steps"] == 3 * 8 * UNROLL
+    assert client.records[0]["hero_steps_per_second"] * client.records[0]["seconds"] == pytest.approx(8 * UNROLL)
+
+
+def test_first_checkpoint_without_a_version_continues_at_version_0(tmp_path: Path) -> None:
+    training(tmp_path, Versions()).start()
+    versions = Versions()
+    again = training(tmp_path, versions)
+    again.start()
+    assert (again.version, again.warm_up_until, list(versions.published)) == (0, 0, [0])
+
+
+def test_versions_without_a_checkpoint_are_not_continued(tmp_path: Path) -> None:
+    versions = Versions()
+    versions.publish(3, {}, {})
+    with pytest.raises(RuntimeError, match="the run has version 3 but no checkpoint"):
+        training(tmp_path, versions).start()
+
+
+def test_every_checkpoint_interval_is_kept(tmp_path: Path) -> None:
+    run = training(tmp_path, Versions())
+    run.checkpoint_every = 2
+    run.start()
+    written: list[list[int]] = []
+    for version in (1, 2, 3):
+        feed(run, 4, first=10 * version)
+        left = [400]
+
+        def stop(version: int = version, left: list[int] = left) -> bool:
+            left[0] -= 1
+            if run.version >= version and run._writer.is_idle:
+                written.append(run.checkpoints.versions())
+                return True
+            return left[0] < 0
+
+        run.run(stop)
+    assert [versions[-1] for versions in written] == [0, 2, 2]
+
+
+def test_wait_for_samples_is_measured_while_the_run_is_active(tmp_path: Path) -> None:
+    run = training(tmp_path, Versions())
+    run.start()
+    states: list[bool] = []
+
+    def stop() -> bool:
+        states.append(run.starved.waiting)
+        if len(states) == 10:
+            feed(run, 4)
+        return run.version == 1 or len(states) > 400
+
+    run.run(stop)
+    assert not states[0] and states[5] and not run.starved.waiting
