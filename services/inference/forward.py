@@ -28,8 +28,8 @@ class VersionRows:
     slots: npt.NDArray[np.int64]
     want: npt.NDArray[np.bool_]
     want_debug: npt.NDArray[np.bool_]
-    greedy: bool = False
-    replayed: npt.NDArray[np.int16] | None = None
+    greedy: bool
+    replayed: npt.NDArray[np.int16] | None
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.int64] | None, slots: npt.NDArray[np.int64], want: npt.NDArray[np.bool_],

@@ -296,8 +296,7 @@ class Models:
                        if s.version != self._newest and s.digest != digests.get(s.version, s.digest)]
             for served in changed:
                 del self._resident[served.version]
-        for served in changed:
-            log.info("version contents changed, reload on demand version=%d", served.version)
+                log.info("version contents changed, reload on demand version=%d", served.version)
 
     def stock(self) -> None:
         """Create a spare policy for the next version. At the paper's size, creating one takes longer than loading

@@ -27,7 +27,7 @@ from five.clients.inference import (
 )
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions
-from five.services.inference.device import DeviceForward
+from five.services.inference.device import DeviceForward, forward_on
 from five.services.inference.forward import HostForward, VersionRows
 from five.services.inference.graphs import CannotCapture, Graphs
 from five.services.inference.loading import PolicyLoader
@@ -266,6 +266,46 @@ def test_host_waits_only_for_the_results(stored: Stored) -> None:
     finally:
         torch.cuda.set_sync_debug_mode("default")
         torch.cuda.set_stream(before)
+
+
+def test_graphs_run_the_sampled_batches_that_fit(device: torch.device, stored: Stored) -> None:
+    """Larger batches, greedy ones and those with given actions run kernel by kernel."""
+    runs: list[int] = []
+
+    class Recording(Graphs):
+        def run(self, count: int) -> Any:
+            runs.append(count)
+            return super().run(count)
+
+    loader, table = PolicyLoader(LAYOUT, SMALL, device), SessionTable(SPECS, device, 100, 60.0)
+    forward = DeviceForward(table, device, 0, DTYPES, lambda: Recording(
+        loader.create_dense(), LAYOUT.array_specs(), SPECS, 2, device, 1))
+    forward.prepare(lambda: None)
+    policy = loader.create()
+    loader.load(policy, stored.versions[0], {})
+    served = ResidentVersion(0, "", policy, 1.0)
+
+    def launch(rows: int, greedy: bool = False, replayed: Any = None) -> None:
+        sessions = list(range(rows))
+        slots = table.find(sessions)
+        table.open(sessions, slots)
+        request = Request(sessions, np.zeros(rows, np.int64), np.zeros(rows, np.uint8), random_arrays(LAYOUT, rows))
+        forward.stage(request)
+        none = np.zeros(rows, np.bool_)
+        part = VersionRows.of(None, slots, none, none, greedy, replayed)
+        assert forward.launch(served, forward.join([request]), part)()["values"].shape == (rows, LAYOUT.heroes)
+
+    for rows in (1, 2, 3):
+        launch(rows)
+    launch(1, greedy=True)
+    launch(1, replayed=np.zeros((1, LAYOUT.heroes, 6), np.int16))
+    assert runs == [1, 2] and forward.packed
+
+
+def test_cpu_evaluates_arrays_as_they_arrive() -> None:
+    table = SessionTable(SPECS, torch.device("cpu"), 100, 60.0)
+    forward = forward_on(torch.device("cpu"), table, 0, LAYOUT.array_specs(), SPECS, 16, None)
+    assert isinstance(forward, HostForward) and not forward.packed
 
 
 async def test_through_the_service(device: torch.device, stored: Stored) -> None:

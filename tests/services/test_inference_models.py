@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from five.services.inference import models as module
 from five.services.inference.models import Models, ResidentVersion, VersionNotFound, VersionUnavailable
 from tests.services.counting import CountingBuilder, Versions
 from tests.waiting import eventually
@@ -309,3 +310,49 @@ def test_watcher_loads_a_version_when_woken_and_survives_an_unavailable_store(st
     began = time.monotonic()
     models.close()
     assert time.monotonic() - began < 2.0  # it does not wait for the next poll
+
+
+def test_only_a_newer_version_waits_for_the_load_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    jitters: list[tuple[float, float]] = []
+
+    def longest(low: float, high: float) -> float:
+        jitters.append((low, high))
+        return high
+
+    monkeypatch.setattr(module.random, "uniform", longest)
+    versions = Versions(0)
+    models = Models(versions, CountingBuilder(), past_bytes=2, poll_seconds=0.005, load_jitter_seconds=60.0)
+    models.start()
+    try:
+        eventually(lambda: models.newest == 0, 5.0)
+        time.sleep(0.1)  # polls that find the same version
+        assert jitters == []
+        versions.publish(1)
+        eventually(lambda: jitters == [(0.0, 60.0)], 5.0)
+        assert models.newest == 0
+    finally:
+        models.close()
+
+
+def test_failed_polls_follow_each_other_more_slowly(start: Start) -> None:
+    """The wait doubles up to 30 s, and is the configured one after a success."""
+    waits: list[float | None] = []
+
+    class Failing(Versions):
+        def head(self) -> int | None:
+            if 1 <= len(waits) <= 3:
+                raise ConnectionError("the store is down")
+            return super().head()
+
+    models = start(Failing(0), poll_seconds=9)
+
+    class Waits(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            if len(waits) == 6:
+                models._closing.set()
+            return True
+
+    models._wake = Waits()
+    models._watch()
+    assert waits == [9, 18, 30, 30, 9, 9]
