@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ import redis
 
 from five.run.config.controller import LimitsConfig
 from five.services.controller.http.client_address import client_network
+from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, live, problem
 
 FIRST, SECOND = "203.0.113.1", "203.0.113.2"
@@ -105,6 +107,24 @@ def test_forged_cookies_do_not_read_the_store(redis_client: redis.Redis, redis_u
         assert {ask(rest, "", **cookie) for cookie in forged[4:]} == {429}
         assert reads() == before
         assert ask(rest, "", **own) == 200, "a session that the controller has seen"
+
+
+def test_attempt_is_put_back_when_the_store_is_unreachable(tmp_path: Path) -> None:
+    """Otherwise a browser whose session is valid would be refused once the store is there again."""
+    limits = LimitsConfig(failed_logins_per_second=0.001, failed_logins_burst=1, store_seconds=0.2)
+    with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as running, live(running.url, limits) as rest:
+        running.kill()
+        cookie = {"Cookie": f"five-{RUN}=some-session"}
+        assert [ask(rest, "", **cookie) for _ in range(3)] == [503, 503, 503]
+
+
+def test_token_counts_before_a_cookie(redis_client: redis.Redis, redis_url: str) -> None:
+    """A request with a token needs no origin, and has the token's role."""
+    with live(redis_url) as rest:
+        both = {"Cookie": log_in(rest, token=VIEWER).headers["set-cookie"].partition(";")[0]}
+        assert rest.ask("GET", "/v1/session", headers=both).json()["name"] == "ada"
+        assert rest.ask("POST", "/v1/stop", headers=both, params={"dry_run": True}).status_code == 200
+        assert rest.ask("GET", "/v1/session", "forged", headers=both).status_code == 401
 
 
 @contextmanager
