@@ -116,6 +116,23 @@ def test_padded_batch_equals_the_policy(device: torch.device, precision: str) ->
         require_close(world.run(batch, states), world.eager(served, batch, states, padded, step), precision)
 
 
+def test_largest_batch_is_captured_first_after_two_passes() -> None:
+    """The smaller graphs fit into the memory of the largest. The watchdog hears of each."""
+    world = GraphBench(torch.device("cpu"), 4)
+    passes: list[int] = []
+    act = world.graphs._policy.act
+
+    def recorded(obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], **options: Any) -> Any:
+        passes.append(len(state["h"]))
+        return act(obs, state, **options)
+
+    world.graphs._policy.act = recorded
+    beats: list[int] = []
+    world.graphs.capture(lambda: beats.append(len(passes)))
+    assert passes == [4, 4, 2, 2, 1, 1] and beats == [2, 4, 6]
+    assert {len(out) for out in world.graphs.outputs.values()} == {4}
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_padding_does_not_change_results(device: torch.device) -> None:
     """Only sampling depends on other rows: states, values and predictions equal those without padding and with other

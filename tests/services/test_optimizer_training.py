@@ -231,3 +231,19 @@ def test_wait_for_samples_is_measured_while_the_run_is_active(tmp_path: Path) ->
 
     run.run(stop)
     assert not states[0] and states[5] and not run.starved.waiting
+
+
+def test_single_optimizer_decides_just_before_each_step(tmp_path: Path) -> None:
+    """Only a group begins its decision a step ahead, which ends it a step later."""
+    run = training(tmp_path, Versions())
+    run.config = run.config.model_copy(update={"gradient_steps_per_iteration": 8})
+    run.start()
+    feed(run, 8)
+    turns: list[int] = []
+
+    def stop() -> bool:
+        turns.append(run.learner.gradient_steps)
+        return turns[-1] >= 3 or len(turns) > 400
+
+    run.run(stop)
+    assert run.learner.gradient_steps == 3 and run.version == 0

@@ -140,7 +140,7 @@ async def test_unfinished_segment_has_its_own_sides_predictions(scripted: float,
 
 
 def test_stage_seconds_add_up_also_after_an_error() -> None:
-    progress = GroupProgress()
+    progress = GroupProgress(step_seconds=1.0)
     for error in (None, ValueError("a fault")):
         before = progress.step_seconds
         try:
