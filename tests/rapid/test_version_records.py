@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 import redis
 
+from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store import bulk_transfer, parameters
-from rapid.store.errors import Corrupt, VersionConflict
+from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.fencing import PublisherLease
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
@@ -91,3 +92,29 @@ def test_upload_ends_in_one_transaction(store: ParameterStore, database: redis.R
                 break
     begin, end = commands.index("MULTI"), commands.index("EXEC")
     assert commands[begin + 1:end] == ["PERSIST"] * 4 + ["SET", "ZADD"] and "PERSIST" not in commands[end:]
+
+
+def test_version_removed_during_the_read_comes_from_the_archive(store: ParameterStore, database: redis.Redis,
+                                                                store_config: StoreConfig) -> None:
+    """Its manifest was read before a chunk expired."""
+    store.publish(0, tensors(0), {"v": 0})
+    database.delete(next(database.scan_iter("five:r:params:0:*:1")))
+    arrays, meta = store.fetch(0)
+    same(arrays, tensors(0))
+    assert meta == {"v": 0}
+    with pytest.raises(VersionMissing, match="version 0 of run r is not in Redis"):
+        ParameterStore(database, database, "r", store_config).fetch(0)
+
+
+def test_version_is_archived_once(store: ParameterStore, blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put, names = blobs.put, []
+
+    def counted(data: Any, name: str) -> Any:
+        names.append(name)
+        return put(data, name)
+
+    monkeypatch.setattr(blobs, "put", counted)
+    for version in (0, 1, 2):
+        store.publish(version, tensors(version), {})
+    store.publish(2, tensors(2), {})
+    assert names == [f"r/versions/{version:010d}" for version in range(3)]
