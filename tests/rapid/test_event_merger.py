@@ -223,6 +223,7 @@ def test_killed_redis_merges_each_event_once(tmp_path: Path) -> None:
     server = EmbeddedRedis(tmp_path / "redis", append_only=True)
     client = redis.Redis.from_url(server.url)
     running = server.start()
+    client.config_set("appendfsync", "always")  # otherwise a busy disk delays writes, which the kill would lose
     writer, log = RunState(client, "r", "optimizer").events, RunState(client, "r").events
     for i in range(6):
         writer.append("optimizer", f"w{i}")
