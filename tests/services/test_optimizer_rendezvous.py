@@ -1,5 +1,6 @@
 """Rendezvous of a node's optimizers: how it waits for the other nodes."""
 
+import logging
 import threading
 import time
 from pathlib import Path
@@ -76,6 +77,16 @@ def test_node_that_is_replaced_last_does_not_count_as_started_while_it_waits(red
     eventually(file.exists)
     node(redis_client, "pod-1").next_rendezvous()
     again.result()
+
+
+def test_wait_is_logged_once_for_each_reason(redis_client: redis.Redis, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        joining = Joining(node(redis_client, "pod-1"))
+        time.sleep(0.3)  # many polls
+        node(redis_client, "pod-0").next_rendezvous()
+        joining.result()
+    waits = [message for message in caplog.messages if "next round: 1 nodes wait" in message]
+    assert len(waits) == 1 and sum("round complete" in message for message in caplog.messages) == 2
 
 
 def test_unavailable_redis_ends_no_round(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
