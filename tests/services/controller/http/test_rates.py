@@ -136,6 +136,8 @@ def test_proxy_has_five_and_all_have_ten_times_the_rate(clock: Clock) -> None:
         assert count("10.0.2.", "") == 0
     clock.now += 1.0
     assert admitted(lambda: limits.begin_login(FIRST)) == 1 and admitted(lambda: limits.admit_anonymous(FIRST)) == 1
+    again = [ClientAddress(f"10.0.3.{n}", "proxy-1") for n in range(20)]
+    assert sum(admitted(lambda c=client: limits.begin_login(c)) for client in again) == 5  # type: ignore[misc]
 
 
 def test_successful_login_is_put_back_everywhere(clock: Clock) -> None:
