@@ -151,8 +151,8 @@ def test_record_of_a_version_sums_up_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("published", "version"), [(None, 2), (1, 2), (2, 2), (5, 5)])
-def test_resume_continues_after_the_newest_of_checkpoint_and_head(tmp_path: Path, published: int | None, version: int
-                                                                  ) -> None:
+def test_resume_continues_after_checkpoint_and_head(tmp_path: Path, published: int | None, version: int
+                                                         ) -> None:
     """A version whose publication was lost is published again."""
     run = training(tmp_path, Versions())
     run.start()
@@ -183,7 +183,7 @@ def test_resume_continues_after_the_newest_of_checkpoint_and_head(tmp_path: Path
     assert client.records[0]["hero_steps_per_second"] * client.records[0]["seconds"] == pytest.approx(8 * UNROLL)
 
 
-def test_first_checkpoint_without_a_version_continues_at_version_0(tmp_path: Path) -> None:
+def test_checkpoint_0_without_a_version_continues_at_0(tmp_path: Path) -> None:
     training(tmp_path, Versions()).start()
     versions = Versions()
     again = training(tmp_path, versions)
