@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from rapid.embedded_redis import RunningRedis
+from rapid.store import functions
 from rapid.store.errors import Corrupt, FencedOut, LeaseHeld
 from rapid.store.fencing import REFUSED, FencingToken, PublisherLease, fenced_write, publisher_name
 from rapid.store.keys import Keys
@@ -260,6 +261,14 @@ def test_only_a_dead_local_holder_is_replaced_at_once(
     process.kill()
     process.wait()
     assert lease(state).acquire().fence == 2
+
+
+def test_holder_that_took_over_from_the_dead_one_stays(state: RunState) -> None:
+    """Two processes found the same dead holder. The slower one does not replace the faster one."""
+    faster = lease(state).acquire()
+    answer: Any = functions.call(state.redis, "acquire_publisher", [KEYS.publisher, KEYS.record], "slower", "[]", "30",
+                                 "the dead holder")
+    assert answer[0] == b"held" and stored(state)["holder"] == faster.holder
 
 
 def test_remote_holder_is_never_assumed_dead(state: RunState) -> None:
