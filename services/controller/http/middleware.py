@@ -31,7 +31,7 @@ from five.services.controller.http.idempotency import (
 )
 from five.services.controller.http.problems import Problem, store_unavailable
 from five.services.controller.http.redaction import RedactingSend
-from five.services.controller.http.request_limits import RequestLimits
+from five.services.controller.http.request_limits import RequestLimits, discard_small_body
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class RequestMiddleware:
         except Problem as problem:
             if recorder.started.is_set():
                 raise
-            if body_unread and _has_body(scope):
+            if body_unread and _has_body(scope) and not await discard_small_body(scope["headers"], receive):
                 # Otherwise the server would read and discard the whole body.
                 problem.headers["Connection"] = "close"
             await problem.response(scope["path"])(scope, receive, send)

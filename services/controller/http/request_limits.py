@@ -13,6 +13,7 @@ from five.services.controller.http.problems import Problem
 from five.services.controller.http.slots import Slot, SlotPool
 
 Message = dict[str, Any]
+DISCARDED_BYTES, DISCARD_SECONDS = 64 << 10, 1.0  # largest body of a refused request that is read, and time for it
 MAX_CLIENTS = 4096  # tracked clients; the least recently used one is dropped first
 PROXY_FACTOR, ALL_FACTOR = 5, 10  # rates of a trusted proxy, and of all addresses together, over that of one address
 
@@ -189,3 +190,21 @@ class RequestLimits:
         except TimeoutError:
             raise Problem(408, f"the request body did not arrive within {self.config.body_seconds:g} s",
                           headers={"Connection": "close"}) from None
+
+
+async def discard_small_body(headers: Iterable[tuple[bytes, bytes]], receive: Callable[[], Any]) -> bool:
+    """Read and drop the body of a refused request if it is announced as small. Return whether it was complete.
+
+    Closing a connection while the client still sends resets it, and the client may lose the response.
+    """
+    length = next((value for name, value in headers if name == b"content-length"), b"")
+    if not length.isdigit() or int(length) > DISCARDED_BYTES:
+        return False
+    try:
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while (message := await receive())["type"] == "http.request":
+                if not message.get("more_body", False):
+                    return True
+    except TimeoutError:
+        pass
+    return False

@@ -1,5 +1,6 @@
 """Limits of requests (bodies, floods, forged tokens, slow clients), and behaviour without a store."""
 
+import http.client
 import json
 import os
 import signal
@@ -66,6 +67,31 @@ def test_oversized_body_is_refused_without_reading(rest: LiveController, head: s
     assert sent < 64 * MIB, "the server went on reading what it had refused"
     assert process.memory_info().rss - before < 32 * MIB
     assert rest.ask("GET", "/v1/status").status_code == 200
+
+
+@pytest.mark.parametrize("size", [2, 64 << 10])
+def test_refused_client_may_send_its_body_late(rest: LiveController, size: int) -> None:
+    """A connection that is closed before the body arrives is reset, and the client loses the response."""
+    connection = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=5)
+    connection.connect()
+    opened = connection.sock
+    for _ in range(2):
+        connection.putrequest("POST", "/v1/pause")
+        connection.putheader("Content-Length", str(size))
+        connection.endheaders()
+        time.sleep(0.1)
+        connection.send(bytes(size))
+        response = connection.getresponse()
+        assert response.status == 401 and json.loads(response.read())["status"] == 401
+    assert connection.sock is opened, "the connection stays open for the next request"
+    connection.close()
+
+
+def test_refused_client_that_sends_no_body_gets_its_answer(rest: LiveController) -> None:
+    with socket.create_connection(("127.0.0.1", rest.port), timeout=5) as s:
+        s.sendall(b"POST /v1/pause HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        answer = s.recv(1 << 16)
+        assert answer.startswith(b"HTTP/1.1 401 ") and b"connection: close" in answer.lower()
 
 
 def test_a_body_of_the_largest_size_is_read(rest: LiveController) -> None:
@@ -275,6 +301,7 @@ def test_connection_is_closed_only_over_an_unread_body(rest: LiveController) -> 
     key = {"Idempotency-Key": "one"}
     assert rest.ask("POST", "/v1/pause", json={"reason": "a"}, headers=key).status_code == 200
     for answer, status, close in ((rest.ask("POST", "/v1/pause", json={"reason": "b"}, headers=key), 422, False),
-                                  (rest.ask("POST", "/v1/pause", "forged", json={"reason": "b"}), 401, True),
+                                  (rest.ask("POST", "/v1/pause", "forged", json={"reason": "b" * 100_000}), 401, True),
+                                  (rest.ask("POST", "/v1/pause", "forged", json={"reason": "b"}), 401, False),
                                   (rest.ask("POST", "/v1/pause", "forged"), 401, False)):
         assert (answer.status_code, answer.headers.get("connection") == "close") == (status, close)
