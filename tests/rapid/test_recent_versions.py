@@ -38,3 +38,15 @@ def test_another_publisher_restores_nothing(database: redis.Redis, store: Parame
     database.hdel(RECORDS, "0")
     store.without_retries().publish(1, tensors(1), {})
     assert store.record(0) is None
+
+
+def test_numbers_that_a_restored_run_uses_again_are_not_restored(database: redis.Redis, store: ParameterStore) -> None:
+    for contents in (5, 6):  # two backups later
+        database.delete(RECORDS, Keys("r").head)
+        store.publish(1, tensors(contents), {})
+        store.publish(2, tensors(contents + 2), {})
+    database.delete(RECORDS, Keys("r").head)
+    store.publish(2, tensors(9), {})
+    assert store.head() == 2
+    same(store.fetch(1)[0], tensors(6))
+    same(store.fetch(2)[0], tensors(9))

@@ -80,7 +80,7 @@ class ParameterStore:
         def attempt() -> None:
             self._upload_version(ready)
             self._flip(version, ready.digest, ready.record(), fencing_token)
-            for lost in self._recent.lost(self.records_of):
+            for lost in self._recent.lost(version, self.records_of):
                 self._flip(*lost, fencing_token)  # writes the record; the head stays
             self._retire(version, ready.contents)
 

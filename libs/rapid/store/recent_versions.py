@@ -4,7 +4,6 @@ A failover loses the writes of its last moments, which Redis had confirmed. A ve
 read, although its contents are archived.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -23,17 +22,21 @@ class PublishedVersion(NamedTuple):
 
 
 class RecentVersions:
-    """The newest versions of one publisher, oldest first."""
+    """The newest versions of one publisher, by number."""
 
     def __init__(self) -> None:
-        self._versions: deque[PublishedVersion] = deque(maxlen=KEPT)
+        self._versions: dict[int, PublishedVersion] = {}
 
     def add(self, ready: PreparedVersion, record: VersionRecord | None) -> None:
         """Remember a published version and the address of its archived copy."""
         blob = None if record is None else record.blob
-        self._versions.append(PublishedVersion(ready.version, ready.digest, ready.record(blob)))
+        self._versions[ready.version] = PublishedVersion(ready.version, ready.digest, ready.record(blob))
+        while len(self._versions) > KEPT:
+            del self._versions[min(self._versions)]
 
-    def lost(self, records_of: Callable[[list[int]], list[VersionRecord]]) -> Iterator[PublishedVersion]:
-        """Yield the versions that have no record any more. ``records_of`` returns the records that exist."""
-        known = {record.version for record in records_of([published.version for published in self._versions])}
-        yield from (published for published in self._versions if published.version not in known)
+    def lost(self, below: int, records_of: Callable[[list[int]], list[VersionRecord]]) -> Iterator[PublishedVersion]:
+        """Yield the versions below that number that have no record any more. ``records_of`` returns those that exist.
+        """
+        numbers = sorted(version for version in self._versions if version < below)
+        known = {record.version for record in records_of(numbers)}
+        yield from (self._versions[version] for version in numbers if version not in known)
