@@ -90,6 +90,7 @@ def test_an_unreachable_registry_fails_the_release(checkout: Path, helm: str) ->
 def test_values_of_a_release_name_every_image_by_digest(checkout: Path, helm: str) -> None:
     release = release_of(checkout, "registry.example:5000/team", "files", helm)
     (checkout / "CHANGELOG.md").write_text(f"## {VERSION} - 2026-12-01\n\ntext\n")
+    shutil.copy(CHART.parent / "docker-compose.yml", checkout)  # names the images of others
     record = Record.load(release)
     record.images = {image.name: f"sha256:{index:064x}" for index, image in enumerate(release.images)}
     record.chart = f"sha256:{'c' * 64}"
