@@ -60,7 +60,7 @@ KEY_UNITS: Mapping[str, str] = {
     "services.controller.limits.connections_per_address": "connections",
     "services.controller.limits.sessions_per_token": "sessions", "services.controller.limits.streams": "clients",
     "services.controller.limits.viewers": "viewers", "services.controller.limits.spectators": "people",
-    "services.controller.limits.players": "people",
+    "services.controller.limits.players": "people", "services.controller.limits.drafts": "requests",
     "services.play.max_connections": "people",
     "services.play.recordings": "games",
     "services.controller.operations.attempts": "tries",

@@ -63,6 +63,7 @@ class Context:
         self.live_slots = SlotPool(limit.viewers, limit, "viewers", "viewers watch live games")
         self.spectator_slots = SlotPool(limit.spectators, limit, "spectators", "spectators watch games of people")
         self.player_slots = SlotPool(limit.players, limit, "players", "people play")
+        self.draft_slots = SlotPool(limit.drafts, limit, "drafts", "drafts are being analysed", retry_seconds=1)
         self.overview_cache: SingleFlightCache[object] = SingleFlightCache(overview_seconds)
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)

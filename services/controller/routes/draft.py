@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from five.agent.draft.pick_order import DraftError
 from five.services.controller.http.dependencies import ContextDep, Viewer
@@ -13,6 +14,7 @@ from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
 
 router = APIRouter(tags=["draft"])
+BUSY = "Too many drafts are being analysed, or too many requests."
 NAMES = r"^[a-z0-9_]*(,[a-z0-9_]+)*$"
 Heroes = Annotated[str, Query(pattern=NAMES, max_length=1000, description="Heroes, comma-separated.")]
 _PAIR: dict[str, Any] = {"hero": "sniper", "other": "lion", "allied": True, "games": 214}
@@ -136,15 +138,17 @@ def draft_tables(caller: Viewer, context: ContextDep) -> DraftTables:
     return DraftTables.model_validate({"tables": context.drafts.tables()})
 
 
-@router.get("/draft/calibration")
-def draft_calibration(caller: Viewer, context: ContextDep) -> DraftCalibration:
+@router.get("/draft/calibration", responses=responses(_429=BUSY))
+async def draft_calibration(caller: Viewer, context: ContextDep) -> DraftCalibration:
     """Return the calibration of the win head on training games, at their start."""
-    return DraftCalibration.model_validate(asdict(context.drafts.reliability()))
+    with context.draft_slots.take(caller):
+        found = await run_in_threadpool(context.drafts.reliability)
+    return DraftCalibration.model_validate(asdict(found))
 
 
 @router.get("/draft", responses=responses(_404="There is no such table, or none at all yet.",
-                                          _409="The draft is invalid; the detail gives the reason."))
-def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroes = "", banned: Heroes = "",
+                                          _409="The draft is invalid; the detail gives the reason.", _429=BUSY))
+async def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroes = "", banned: Heroes = "",
           order: Annotated[str, Query(pattern=r"^[RDrd]*$", max_length=10, description="Order of picks: R and D; "
                                       "default DRRDRDRDDR for five heroes per team.")] = "",
           table: Annotated[str | None, Query(pattern=r"^version-[0-9]{1,15}(-[0-9a-f]{8})?$", description="A table's "
@@ -153,7 +157,9 @@ def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroe
     in training.
     """
     try:
-        found = context.drafts.draft(table, _split(radiant), _split(dire), _split(banned), order)
+        with context.draft_slots.take(caller):  # a waiting request holds a thread, of which all routes have forty
+            found = await run_in_threadpool(context.drafts.draft, table, _split(radiant), _split(dire), _split(banned),
+                                            order)
     except BlobMissing as error:
         raise Problem(404, str(error)) from None
     except DraftError as error:

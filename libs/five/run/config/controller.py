@@ -35,6 +35,8 @@ class LimitsConfig(Section):
     viewers: int = Field(64, ge=1, description="Viewers of live games.")
     spectators: int = Field(32, ge=1, description="Spectators of games of people.")
     players: int = Field(16, ge=1, description="People who play.")
+    drafts: int = Field(8, ge=1, description="Analyses of drafts requested at once; one is computed, the others "
+                        "wait.")
     viewer_share: float = Field(0.25, gt=0, le=1, description="Largest share of the concurrent requests, streams, live "
                                 "viewers and spectators that one viewer's token, or one address without a token, may "
                                 "use.")

@@ -1,5 +1,6 @@
 """DraftAnalyzer over REST, on a real table and recorded games."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from five.agent.draft.leaves import HeroPool, LeafTable
 from five.run.draft_tables import DraftTableStore
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
+from tests.waiting import eventually
 
 HEROES = ("lion", "nevermore", "sniper", "sven", "viper")
 
@@ -54,6 +56,28 @@ def test_draft_reads_the_newest_or_named_table(controller: LiveController) -> No
     table(controller, 12, 2)  # made again
     again = controller.ask("GET", "/v1/draft", VIEWER).json()
     assert again["win"] != pytest.approx(advise(new).win)
+
+
+def test_slow_drafts_of_a_viewer_block_nobody(controller: LiveController) -> None:
+    """A waiting request holds one of the threads that all routes share."""
+    end = threading.Event()
+    controller.context.drafts.draft = lambda *_: end.wait(15) and {}  # type: ignore[method-assign,assignment]
+    statuses: list[int] = []
+    waiting = [threading.Thread(target=lambda: statuses.append(
+        controller.ask("GET", "/v1/draft", VIEWER).status_code)) for _ in range(45)]
+    try:
+        for thread in waiting:
+            thread.start()
+        eventually(lambda: len(statuses) == 43, 10)
+        assert set(statuses) == {429}
+        assert controller.ask("GET", "/v1/draft/tables", VIEWER).status_code == 200
+        refused = problem(controller.ask("GET", "/v1/draft/calibration", VIEWER), 429, "too-many-requests")
+        assert "services.controller.limits.drafts" in refused["detail"]
+        assert controller.ask("GET", "/v1/draft/calibration").status_code == 200, "an operator has free slots"
+    finally:
+        end.set()
+        for thread in waiting:
+            thread.join()
 
 
 def test_support_and_calibration_grow_with_the_games(controller: LiveController) -> None:
