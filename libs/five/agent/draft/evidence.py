@@ -15,6 +15,7 @@ import numpy.typing as npt
 from five.agent.ratings import wilson_interval
 from rapid.malformed import MALFORMED
 
+MAX_GAMES = 2**53  # whole numbers that a float64 can hold
 EVIDENCE_GAMES = 20_000  # most recent training games that count
 BINS = 10  # equally wide, of predicted probabilities
 SCORES = {"radiant": 1.0, "dire": 0.0, "draw": 0.5}
@@ -160,7 +161,7 @@ class DraftEvidence:
             made._bins = np.array(tree["bins"], np.float64).reshape(BINS, 3)
             made._squares = np.array(tree["squares"], np.float64).reshape(3)
             finite = np.isfinite(made._bins).all() and np.isfinite(made._squares).all()
-            if not finite or (made._bins[:, 0] < 0).any():
+            if not finite or (made._bins[:, 0] < 0).any() or (made._bins[:, 0] > MAX_GAMES).any():
                 raise ValueError("a number of the calibration is out of range")
             made._versions = None if tree["versions"] is None else (int(tree["versions"][0]), int(tree["versions"][1]))
             return made
