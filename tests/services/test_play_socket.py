@@ -21,6 +21,7 @@ from five.services.play.clock import FRAME_SECONDS
 from five.services.play.views import View
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, problem
 from tests.services.play_server import SHORT, VERSION, Browser, Played, playing
+from tests.waiting import eventually_async
 
 ENEMY, SEEN, ALIVE = 1 << 4, 1 << 7, 1 << 6  # bits of a unit's look: Dire's, seen by Radiant
 
@@ -389,6 +390,7 @@ async def test_rest_opens_lists_and_ends_games_by_role(redis_client: redis.Redis
         assert [g["game"] for g in (await there.ask("GET", "/v1/play/games", VIEWER)).json()["games"]] == [game]
         problem(await there.ask("DELETE", f"/v1/play/games/{game}", VIEWER), 403, "forbidden")
         assert (await there.ask("DELETE", f"/v1/play/games/{game}")).status_code == 200
+        await eventually_async(lambda: game not in there.service.matches)
         problem(await there.ask("DELETE", f"/v1/play/games/{game}"), 404, "not-found")
 
 
