@@ -65,7 +65,7 @@ def test_anchors_are_measured_up_to_a_quarter_of_the_distance(sigmas: list[float
 
 
 def test_refit_counts_a_game_of_two_anchors_once() -> None:
-    """All players are level: each σ is that of the Fisher information of its 40 or 80 games."""
+    """Each σ of equally strong players follows from the Fisher information of its 40 or 80 games."""
     standings, config = connected()
     games = [(first, second, score) for first, second in ((RANDOM, "scripted"), (RANDOM, "version-1"),
              ("scripted", "version-1")) for score, count in ((1.0, 18), (0.5, 4), (0.0, 18)) for _ in range(count)]

@@ -51,7 +51,7 @@ def test_fully_masked_losses_are_zero():
 
 
 def test_losses_average_over_the_mask():
-    """One step of three counts, also where the mask's sum is 1."""
+    """The loss is the mean over unmasked steps, also when one of three is unmasked."""
     logits, win, rank, building, mask = tensors()
     mask[:] = 0
     mask[1, 2, 0] = 1

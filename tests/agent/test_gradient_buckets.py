@@ -93,7 +93,7 @@ def test_bucket_ends_at_its_minimum_of_bytes() -> None:
 
 
 def test_pass_without_preparation_is_averaged_as_a_whole() -> None:
-    """As after a replayed backward pass, which calls no hooks, also when the pass before was prepared."""
+    """A replayed backward pass calls no hooks, so its gradients are averaged as a whole."""
     model = Layers()
     flat, places = flat_gradient(model)
     begun: list[int] = []

@@ -24,7 +24,7 @@ def rated(mus: dict[str, float], sigma: float = 1.0, reference: bool = True) -> 
 
 
 def ladder(config: RatingConfig = CONFIG, versions: dict[str, Standing] | None = None, seed: int = 0) -> Ladder:
-    """Return a ladder with rated anchors and a first version that is no reference, or other versions."""
+    """Return a ladder with rated anchors and an unreferenced first version, or other versions."""
     made = Ladder(config, seed)
     others = {"version-0": Standing("version-0", 0.5, 1.0, 9, 0.1)} if versions is None else versions
     made.apply_rows(rows_of({**rated(ANCHOR_MUS), **others}), True)
@@ -133,7 +133,7 @@ def test_next_round_plays_the_remaining_games_least_met_first() -> None:
 
 @pytest.mark.parametrize(("rating", "more"), [(40, 0), (41, 0), (42, 20), (60, 20), (61, 22), (65, 26), (100, 40)])
 def test_later_round_has_at_least_half_of_a_full_one(rating: int, more: int) -> None:
-    """One missing game ends the rating. Otherwise the missing games are played, in pairs."""
+    """The rating ends when one game is missing. Otherwise the missing games are played in pairs."""
     made = ladder(CONFIG.model_copy(update={"games_per_rating": rating}))
     write(made, made.begin_rating("version-1", 4.9))
     outcome = play(made, 0.5)
@@ -141,7 +141,7 @@ def test_later_round_has_at_least_half_of_a_full_one(rating: int, more: int) -> 
 
 
 def test_version_far_above_all_references_ends_after_its_games() -> None:
-    """All references above it have been met, so more rounds would measure nothing."""
+    """Rating ends once the version has met all references above it."""
     made = ladder(CONFIG.model_copy(update={"games_per_rating": 40}))
     write(made, made.begin_rating("version-1", 30.0))
     assert pairs_met(made) == {"scripted-hard": 20}

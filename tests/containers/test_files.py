@@ -268,7 +268,7 @@ def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o600
     assert make("one") == first
     assert not set(make("two").values()) & set(first.values())
-    # A file written by hand keeps what it has. An empty secret is none.
+    # Values of a file written by hand stay. An empty secret is replaced.
     (tmp_path / "mine").write_text("GRAFANA_PASSWORD=\nFIVE_PLAY_SECRET=mine")
     mine = make("mine")
     assert mine["FIVE_PLAY_SECRET"] == "mine" and len(mine["GRAFANA_PASSWORD"]) == 48  # noqa: S105

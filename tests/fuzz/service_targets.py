@@ -176,7 +176,7 @@ def push_requests() -> list[bytes]:
 
 
 def push_segments(data: bytes) -> None:
-    """Send a stream to the optimizer, and collate a batch of what it admitted."""
+    """Send a stream to the optimizer, and collate a batch of the admitted samples."""
     intake = optimizer_cases.intake(BUFFER)
     service = ExperienceService(RUN, optimizer_cases.LAYOUT.hash, optimizer_cases.UNROLL, optimizer_cases.STEP_SPECS,
                                 optimizer_cases.SAMPLE_SPECS, intake, epoch=1, active=lambda: False)

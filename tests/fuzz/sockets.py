@@ -1,6 +1,6 @@
 """Fuzzer of the web sockets and streams of a live controller, with a real play service and real games.
 
-Clients send valid, mutated and random messages, floods, and bytes that are no web socket at all, and leave in every
+Clients send valid, mutated and random messages, floods, and bytes that do not follow the protocol, and leave in every
 way. Afterwards the server answers, no connection is left, and no service has logged an error.
 """
 

@@ -386,7 +386,7 @@ def plant_foreign(folder: Path) -> None:
 @pytest.mark.parametrize("plant", [plant_link, plant_loose, plant_foreign])
 def test_socket_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                   plant: Callable[[Path], None]) -> None:
-    """Whoever listens at the predictable path would receive the passwords of the run's users."""
+    """A listener at a predictable path would receive the passwords of the run's users."""
     if plant is plant_foreign and os.getuid() != 0:
         pytest.skip("only root can give a folder to another user")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

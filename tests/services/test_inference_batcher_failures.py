@@ -1,4 +1,4 @@
-"""What a batcher reports and closes when requests are refused, batches fail or its thread dies, and its sweep."""
+"""Refused requests, failed batches, a dead thread and expired sessions of a batcher."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -62,7 +62,7 @@ async def waiting() -> AsyncIterator[InferenceServer]:
 
 @pytest.mark.parametrize(("read_ahead", "read"), [(NBYTES, 1), (NBYTES + 1, 2), (3 * NBYTES, 3), (1, 1), (1 << 30, 6)])
 async def test_unanswered_bytes_of_a_stream_are_limited(waiting: InferenceServer, read_ahead: int, read: int) -> None:
-    """One request is always read. Answers make room for more."""
+    """A stream always reads one request, and more as answers are sent."""
     served = Served(waiting, read_ahead)
     answers = served.act(*(request(i, i) for i in range(6)))
     first = asyncio.create_task(anext(answers))

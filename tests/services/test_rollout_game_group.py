@@ -1,4 +1,4 @@
-"""What a group of games reports and how it goes on: progress, traces, stagger, pauses, and lost servers."""
+"""A group of games: progress, traces, stagger, pauses and lost servers."""
 
 import asyncio
 from collections.abc import Collection

@@ -25,7 +25,7 @@ BOT_ON_DIRE = SideAssignment((5, NEWEST), (True, False), (False, True))
 
 
 class Asked:
-    """One request."""
+    """A request to the policy, as lists."""
 
     def __init__(self, sessions: Any, policies: Any, flags: Any, observations: Mapping[str, Any], states: Any,
                  replayed: Any) -> None:

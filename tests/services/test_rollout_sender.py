@@ -201,7 +201,7 @@ async def test_games_about_to_end_do_not_wait_for_capacity() -> None:
 
 
 async def test_capacity_returns_only_below_the_bound() -> None:
-    """One of four queued segments is taken: three are still too many."""
+    """Three of four queued segments are left, which is still too many."""
     async with Optimizer() as o:
         s = sender(o, max_unsent=3, in_flight=1)
         for number in range(6):  # one in flight, one waiting for the window, four in the queue

@@ -42,7 +42,7 @@ async def wait_over(store: OperationStore, identity: str) -> Operation:
 
 def test_one_pass_advances_until_the_operation_waits(store: OperationStore, caplog: pytest.LogCaptureFixture) -> None:
     run = MemoryBackend()
-    assert not advance_once(store, run)  # there is none
+    assert not advance_once(store, run)  # no operation exists
     identity = begun(store)
     assert advance_once(store, run)
     step = read(store, identity).step("check")
