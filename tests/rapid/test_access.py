@@ -29,7 +29,7 @@ from rapid.rpc.caller_secret import derive_token
 from rapid.rpc.callers import KnownCallers
 from rapid.rpc.security import token_metadata
 from rapid.rpc.server import serve
-from tests.containers.engine import ROOT
+from tests.repository import ROOT
 
 GENERATED = ((env_pb2, env_pb2_grpc), (evaluator_pb2, evaluator_pb2_grpc), (experience_pb2, experience_pb2_grpc),
              (inference_pb2, inference_pb2_grpc), (opponents_pb2, opponents_pb2_grpc), (play_pb2, play_pb2_grpc))
