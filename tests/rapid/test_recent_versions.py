@@ -2,6 +2,8 @@
 
 import redis
 
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
 from rapid.store.recent_versions import KEPT
@@ -22,6 +24,17 @@ def test_next_publish_restores_lost_records(database: redis.Redis, store: Parame
         same(store.fetch(version)[0], tensors(version))
         record = store.record(version)
         assert record is not None and record.digest.encode() in before[version]
+
+
+def test_restored_versions_are_removed_like_the_others(database: redis.Redis, store_config: StoreConfig,
+                                                      blobs: BlobStore) -> None:
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 4}), blobs)
+    for version in range(4):
+        store.publish(version, tensors(version), {})
+    database.hdel(RECORDS, "1", "2")
+    database.zrem(Keys("r").temporary, "1", "2")
+    store.publish(4, tensors(4), {})
+    assert database.zrange(Keys("r").temporary, 0, -1) == [b"1", b"2", b"3"]
 
 
 def test_records_of_earlier_versions_stay_lost(database: redis.Redis, store: ParameterStore) -> None:

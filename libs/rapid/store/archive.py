@@ -70,12 +70,13 @@ class VersionArchive:
     def put(self, version: int, contents: Contents) -> Ref:
         """Store a version and record its address."""
         name = self._name(version)
-        self._mark_temporary(version)
+        self.mark_temporary(version)
         ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
         self._record_blob(version, ref)
         return ref
 
-    def _mark_temporary(self, version: int) -> None:
+    def mark_temporary(self, version: int) -> None:
+        """Let a version be removed once it is no longer among the newest, unless it is a multiple of archive_every."""
         if self._config.archive_every == 0 or version % self._config.archive_every:
             self._state.zadd(self._keys.temporary, {str(version): version})
 
@@ -101,7 +102,7 @@ class VersionArchive:
             int(row["version"]), Ref.parse(row["digest"], row["bytes"])))
         record = self._record(version)
         if record is not None and record.blob == ref:
-            self._mark_temporary(version)
+            self.mark_temporary(version)
             self._blobs.set_ref(self._name(version), ref)
         self._blobs.remove_ref(self._staged_name)
         self._state.delete(self._keys.staged)
@@ -160,7 +161,7 @@ class VersionArchive:
     def unpin(self, version: int) -> None:
         """Make a pinned version temporary again. A version without a pin is ignored."""
         if self._state.hdel(self._keys.pins, str(version)):
-            self._mark_temporary(version)
+            self.mark_temporary(version)
 
     def pins(self) -> dict[int, str]:
         """Return pinned versions and their reasons."""

@@ -82,6 +82,8 @@ class ParameterStore:
             self._flip(version, ready.digest, ready.record(), fencing_token)
             for lost in self._recent.lost(version, self.records_of):
                 self._flip(*lost, fencing_token)  # writes the record; the head stays
+                if self._archive is not None:
+                    self._archive.mark_temporary(lost.version)
             self._retire(version, ready.contents)
 
         # Each step is idempotent over attempts.
