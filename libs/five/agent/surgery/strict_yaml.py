@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import yaml
+from yaml import AliasEvent, YAMLError
 
 from five.yaml_core import CoreLoader
 
@@ -16,7 +16,7 @@ class _Loader(CoreLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         where = f"line {event.start_mark.line + 1}"
-        if isinstance(event, yaml.events.AliasEvent):
+        if isinstance(event, AliasEvent):
             raise ValueError(f"{where}: aliases (*name) are not allowed; repeat the value")
         if getattr(event, "anchor", None) is not None:
             raise ValueError(f"{where}: anchors (&name) are not allowed")
@@ -53,7 +53,7 @@ def parse_yaml(text: str | bytes) -> Any:
             loader.dispose()
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8 text") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
         raise ValueError(f"{where}invalid YAML: {getattr(error, 'problem', None) or error}") from error
