@@ -6,7 +6,8 @@ read.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import redis
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,33 +58,38 @@ def _has_body(scope: Scope) -> bool:
 
 
 class _ResponseRecorder:
-    """Forwards response messages and records the response where an idempotency key asks for it."""
+    """Forwards response messages, and holds those of a request with an idempotency key until its response is stored.
 
-    def __init__(self, send: Send, record: bool) -> None:
+    Otherwise a client that repeats its request as soon as it has the response would be told that the first one is
+    still in progress.
+    """
+
+    def __init__(self, send: Send) -> None:
         self._send = send
-        self._record = record
+        self._held: list[Message] = []
+        self.store: Callable[[StoredResponse], Awaitable[None]] | None = None
         self.started = asyncio.Event()
         self.status = 0
-        self.headers: tuple[tuple[bytes, bytes], ...] = ()
-        self.body: list[bytes] = []
-        self.complete = False
 
     async def __call__(self, message: Message) -> None:
         self.started.set()
         if message["type"] == "http.response.start":
             self.status = message["status"]
-        if self._record:
-            if message["type"] == "http.response.start":
-                self.headers = tuple((bytes(n), bytes(v)) for n, v in message.get("headers", ())
-                                     if n.lower() not in CONNECTION_HEADERS)
-            elif message["type"] == "http.response.body":
-                self.body.append(message.get("body", b""))
-                self.complete = not message.get("more_body", False)
-        await self._send(message)
+        if self.store is None:
+            await self._send(message)
+            return
+        self._held.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            await self.store(_as_stored(self._held))
+            for held in self._held:
+                await self._send(held)
 
-    def response(self) -> StoredResponse | None:
-        """Return the recorded response once it is complete."""
-        return StoredResponse(self.status, self.headers, b"".join(self.body)) if self.complete else None
+
+def _as_stored(messages: list[Message]) -> StoredResponse:
+    start, *body = messages
+    headers = tuple((bytes(name), bytes(value)) for name, value in start.get("headers", ())
+                    if name.lower() not in CONNECTION_HEADERS)
+    return StoredResponse(start["status"], headers, b"".join(message.get("body", b"") for message in body))
 
 
 class RequestMiddleware:
@@ -117,8 +123,7 @@ class RequestMiddleware:
             send = RedactingSend(send)
         if scope["method"] in METHODS:
             send = self._notify_on_response(send)
-        recorder = _ResponseRecorder(send, HEADER in {key for key, _ in scope["headers"]}
-                                     and scope["method"] in METHODS)
+        recorder = _ResponseRecorder(send)
         body_unread = True  # until the body is read
         try:
             client = client_of(scope)
@@ -250,14 +255,14 @@ class RequestMiddleware:
                 *taken.headers, (b"idempotency-replayed", b"true"), (b"content-length", b"%d" % len(taken.body))]})
             await recorder({"type": "http.response.body", "body": taken.body})
             return
+        recorder.store = partial(self._complete_claim, taken)
         try:
             await self._respond_in_time(scope, _replay_body(body, receive), recorder)
         except Problem:
             raise  # the application may still be working: the key stays claimed until it expires
         except BaseException:
-            await self._complete_claim(taken, None)
+            await self._complete_claim(taken, None)  # does nothing once the response is stored
             raise
-        await self._complete_claim(taken, recorder.response())
 
     async def _complete_claim(self, taken: KeyClaim, answer: StoredResponse | None) -> None:
         try:

@@ -9,17 +9,18 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import redis
 
 from five.run.config.controller import LimitsConfig
+from five.services.controller.http.idempotency import IdempotencyStore
 from five.services.controller.http.request_limits import ClientRates, TokenBucket
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
 from tests.services.live_controller import OPERATOR, RUN, SERVICE, VIEWER, LiveController, live, problem
-from tests.waiting import eventually
 
 MIB = 1 << 20
 JSON = {"Content-Type": "application/json"}
@@ -258,8 +259,23 @@ def test_keys_are_separate_by_caller(rest: LiveController) -> None:
 def test_an_error_leaves_its_key_free(rest: LiveController) -> None:
     problem(rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}), 409, "illegal-transition")
     rest.state.transition(Status.RUNNING, "test")
-    # The key is freed after the response is sent.
-    eventually(lambda: rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}).status_code == 200, 5)
+    assert rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}).status_code == 200
+
+
+def test_response_is_sent_once_its_key_is_stored_or_free(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = IdempotencyStore.store_or_release
+
+    def late(*arguments: Any) -> None:
+        time.sleep(0.1)
+        stored(*arguments)
+
+    monkeypatch.setattr(IdempotencyStore, "store_or_release", late)
+    key = {"Idempotency-Key": "one"}
+    for _ in range(2):  # a refusal frees the key
+        problem(rest.ask("POST", "/v1/pause", headers=key), 409, "illegal-transition")
+    rest.state.transition(Status.RUNNING, "test")
+    assert rest.ask("POST", "/v1/pause", headers=key).status_code == 200
+    assert rest.ask("POST", "/v1/pause", headers=key).headers["idempotency-replayed"] == "true"
 
 
 def test_a_key_under_way_is_busy(redis_client: redis.Redis, redis_url: str) -> None:
