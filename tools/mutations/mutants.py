@@ -114,7 +114,10 @@ def _places(text: str) -> Iterator[_Place]:
 
 def _mutant(source: str, text: str, place: _Place) -> Mutant | None:
     """Make a mutant. Return None if it is invalid Python or means the same as the original."""
-    mutated = mutate_code(text, _operators()[place.operator](), place.occurrence)
+    try:
+        mutated = mutate_code(text, _operators()[place.operator](), place.occurrence)
+    except AttributeError:  # cosmic-ray replaces no dotted name in a tuple of exceptions
+        return None
     if mutated is None:
         return None
     try:

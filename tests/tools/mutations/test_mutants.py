@@ -71,3 +71,9 @@ def test_key_is_independent_of_lines() -> None:
     (20, "outer.inner"), (21, "outer")])
 def test_definition_at_a_line(line: int, name: str) -> None:
     assert definition_at(SOURCE, line) == name
+
+
+def test_dotted_exceptions_of_a_tuple_are_left_out() -> None:
+    """cosmic-ray replaces the plain names of the tuple only."""
+    source = "import os\ntry:\n    pass\nexcept (os.error, ValueError):\n    pass\n"
+    assert ["os.error" in mutant.after for mutant in sample_mutants("a.py", source, None, 1)] == [True]
