@@ -1,8 +1,12 @@
-"""Agent of a node's optimizers: its command line, and the rendezvous that follows from it."""
+"""Agent of a node's optimizers: its command line, the rendezvous that follows from it, and how it ends."""
 
 import argparse
+import os
 import signal
 import socket
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,8 @@ from torch.distributed.elastic.multiprocessing import SignalException
 from five.run.config import RunConfig
 from five.services.optimizer import agent
 from five.services.optimizer.agent import parse, rendezvous_of
-from rapid.startup import OWN_NAME
+from rapid.startup import OWN_NAME, configure_process
+from rapid.store.rendezvous import GroupRendezvous, Waiting
 from tests.waiting import eventually
 
 
@@ -58,7 +63,7 @@ def command_line(*more: str) -> argparse.Namespace:
 def config(redis_client: redis.Redis, redis_url: str) -> RunConfig:
     return RunConfig.model_validate({
         "name": "trial", "store": {"state_url": redis_url, "params_url": redis_url},
-        "lifecycle": {"lease_seconds": 1.0, "heartbeat_seconds": 0.1}})
+        "lifecycle": {"lease_seconds": 0.5, "heartbeat_seconds": 0.1}})
 
 
 def test_rendezvous_offers_a_free_port_at_the_given_address(config: RunConfig, tmp_path: Path) -> None:
@@ -102,3 +107,92 @@ def test_signal_ends_the_wait_by_its_name() -> None:
     with pytest.raises(SignalException, match="got SIGTERM") as ended:
         agent._on_signal(signal.SIGTERM, None)
     assert ended.value.sigval is signal.SIGTERM
+
+
+RANK = """
+import os, signal, sys
+from pathlib import Path
+with Path(__file__).with_name("starts").open("a") as file:
+    print(os.environ["RANK"], os.environ["TORCHELASTIC_USE_AGENT_STORE"], *sys.argv[1:], file=file)
+if os.environ["OUTCOME"] == "signal":
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()  # until the agent passes the signal on
+sys.exit(int(os.environ["OUTCOME"]))
+"""
+
+
+class Agent:
+    """The agent in this process. Its ranks are small programs that end as ``OUTCOME`` says."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        (folder / "rank_program.py").write_text(RANK)
+        monkeypatch.setattr(agent, "MODULE", "rank_program")
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        monkeypatch.setenv("TORCH_ELASTIC_WORKER_IDENTICAL", "0")  # and restored after the test
+
+    def run(self, outcome: str, *arguments: str, file: str = "c.yaml") -> int:
+        self._monkeypatch.setenv("OUTCOME", outcome)
+        self._monkeypatch.setattr(sys, "argv", ["agent", "--nodes", "1", "--ranks", "1", "--node", "pod-0",
+                                                *arguments, "--", "--config", file])
+        return agent.main()
+
+    def starts(self) -> list[str]:
+        return (self.folder / "starts").read_text().splitlines()
+
+
+@pytest.fixture
+def running(config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
+    handlers = {number: signal.getsignal(number)
+                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)}
+    # The settings of a whole process, such as its logs, would outlive the test.
+    monkeypatch.setattr(agent, "configure_process", lambda *_: config)
+    yield Agent(tmp_path, monkeypatch)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_agent_ends_without_an_error_after_its_ranks(running: Agent) -> None:
+    assert running.run("0", "--ranks", "2") == 0
+    assert sorted(running.starts()) == ["0 False --config c.yaml", "1 False --config c.yaml"]
+
+
+def test_agent_restarts_failed_ranks_and_ends_with_an_error(running: Agent) -> None:
+    assert running.run("9", "--max-restarts", "1") == 1
+    assert len(running.starts()) == 2, "one restart was allowed"
+
+
+def test_agent_that_is_stopped_ends_without_an_error(running: Agent) -> None:
+    assert running.run("signal") == 0 and len(running.starts()) == 1
+
+
+def test_signal_ends_the_wait_for_other_nodes(running: Agent, tmp_path: Path, redis_client: redis.Redis) -> None:
+    """The node leaves the group, so that the others do not wait for its lease to expire."""
+    file = tmp_path / "waiting"
+
+    def stop() -> None:
+        eventually(file.exists, 10.0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    assert running.run("0", "--nodes", "2", "--group", "g", "--waiting", str(file)) == 0
+    stopping.join()
+    other = GroupRendezvous(redis_client, "trial", "g", "pod-1", 2, 2, 1.0, 1.0)
+    other.begin()
+    assert other.join("host", 7) == Waiting(1, ())
+
+
+@pytest.mark.parametrize(("nodes", "file", "reason"), [
+    ("3:2", "c.yaml", "nodes 3:2: the minimum must be"), ("1", "absent.yaml", "absent.yaml")])
+def test_invalid_settings_end_the_agent_with_one_line(
+        running: Agent, nodes: str, file: str, reason: str, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    if file == "absent.yaml":
+        monkeypatch.setattr(agent, "configure_process", configure_process)
+    with pytest.raises(SystemExit) as ended:
+        running.run("0", "--nodes", nodes, file=file)
+    error = capsys.readouterr().err
+    assert ended.value.code == 2 and error.startswith("optimizer agent: ") and reason in error
+    assert error.count("\n") == 1
