@@ -63,8 +63,7 @@ class HostedGame:
         self._recorder = GameRecorder(settings.recordings_mebibytes << 20)
         self._participants: set[str] = set()  # people who have played
         self._players: list[ConnectedPlayer] = []
-        self._pending: list[tuple[ConnectedPlayer,
-                                  int]] = []  # orders that take effect in the next frame: player and number
+        self._pending: list[tuple[ConnectedPlayer, int]] = []  # numbers of orders that take effect in the next frame
         self._map = map_of(begin.config)
         self.opened_at = time.time()
         self._clock = FrameClock(time.monotonic())
@@ -128,8 +127,7 @@ class HostedGame:
     async def _until_due(self) -> None:
         while (left := self._clock.due - time.monotonic()) > 0:
             await asyncio.sleep(left)
-        lag = self._clock.lag
-        late = self._clock.late
+        lag, late = self._clock.lag, self._clock.late
         if self._clock.begin(time.monotonic()) > 0:
             await asyncio.sleep(0)  # let connections send and receive between frames that run back to back
         page.LATE_FRAMES.inc(self._clock.late - late)
@@ -294,7 +292,7 @@ class HostedGame:
         reason = self._order(player, message)
         page.ORDERS.labels(reason or "done").inc()
         if reason:
-            self._ack(player, message.n, self.game.engine_frame, reason)
+            self._ack(player, message.n, reason)
         else:
             self._pending.append((player, message.n))
 
@@ -380,13 +378,13 @@ class HostedGame:
             self.game.take(hero, hero in held)
 
     def _acknowledge(self) -> None:
-        pending, self._pending = self._pending, []
-        for player, n in pending:
-            self._ack(player, n, self.game.engine_frame, "")
+        for player, n in self._pending:
+            self._ack(player, n)
+        self._pending.clear()
 
-    @staticmethod
-    def _ack(player: ConnectedPlayer, n: int, frame: int, reason: str) -> None:
-        player.outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=n, frame=frame, ok=not reason, reason=reason)))
+    def _ack(self, player: ConnectedPlayer, n: int, reason: str = "") -> None:
+        ack = play_pb2.Ack(n=n, frame=self.game.engine_frame, ok=not reason, reason=reason)
+        player.outbox.send(play_pb2.JoinResponse(ack=ack))
 
     def _header_facts(self) -> dict[str, Any]:
         return {"run": self.begin.run, "kind": "played", "players": [f.name for f in self.begin.fillers],
