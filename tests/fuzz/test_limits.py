@@ -14,7 +14,7 @@ import zstandard
 from dota.replay import Replay
 from five.clients import wire
 from five.protos.v1 import experience_pb2, inference_pb2, tensors_pb2
-from tests.fuzz import file_targets, service_targets
+from tests.fuzz import game_file_targets, service_targets
 from tests.fuzz.mutators import mutate_json
 from tests.fuzz.targets import all_targets, join_messages
 from tests.services import counting, optimizer_cases
@@ -77,7 +77,7 @@ def test_compressed_frame_that_announces_no_size_is_refused() -> None:
 
 
 def test_replay_does_not_expand_beyond_hours_of_play(tmp_path: Path) -> None:
-    head, _, _ = file_targets.replays()[0].partition(b"\n")
+    head, _, _ = game_file_targets.replays()[0].partition(b"\n")
     steps = 1 << 18
     (tmp_path / "a.replay").write_bytes(json.dumps({**json.loads(head), "steps": steps}).encode() + b"\n"
                                         + zlib.compress(bytes(steps * 160)))
