@@ -17,7 +17,6 @@ from rapid.rpc.errors import CallFailed, MessageTooLarge
 
 log = logging.getLogger(__name__)
 
-FAILURE_POLL_SECONDS = 1.0  # between two checks of waiting games whether sending has failed
 RELEASE_SECONDS = 60.0  # for the last acknowledgements of an optimizer that gets no more segments
 # Observations that are mostly zero, sent in a sparse encoding.
 SPARSE = ("shared", "private")
@@ -47,6 +46,7 @@ class Sender:
         self._has_capacity = asyncio.Event()
         self._has_capacity.set()
         self._ending = False
+        self._failure: BaseException | None = None
         self._clients: dict[int, ExperienceClient] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._released: dict[ExperienceClient, asyncio.Task[None]] = {}
@@ -83,18 +83,15 @@ class Sender:
             if rank not in self._clients:
                 self._clients[rank] = self._connect(rank)
                 self._tasks[rank] = asyncio.create_task(self._send(self._clients[rank]))
+                self._tasks[rank].add_done_callback(self._on_end)
 
     async def wait_for_capacity(self) -> None:
         """Wait while the queue is full. Raises the error that ended sending, such as a permanent refusal."""
         if not self._has_capacity.is_set():
             with self.throttled:
-                while not self._has_capacity.is_set():
-                    self._raise_failure()
-                    try:
-                        await asyncio.wait_for(self._has_capacity.wait(), FAILURE_POLL_SECONDS)
-                    except TimeoutError:
-                        continue
-        self._raise_failure()
+                await self._has_capacity.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def put(self, segment: Segment[Arrays]) -> None:
         """Queue a segment. Never blocks; `wait_for_capacity` does."""
@@ -134,7 +131,7 @@ class Sender:
             except MessageTooLarge:
                 self.too_large += 1
                 log.exception("segment dropped")
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, CallFailed):
                 self._queue.put_nowait(segment)  # the client does not have it
                 raise
             finally:
@@ -150,7 +147,8 @@ class Sender:
         self._released_stale += client.stale
         del self._released[client]
 
-    def _raise_failure(self) -> None:
-        for task in self._tasks.values():
-            if task.done() and not task.cancelled() and task.exception() is not None:
-                raise task.exception()  # type: ignore[misc]
+    def _on_end(self, sending: asyncio.Task[None]) -> None:
+        """Record the error that ended sending, and let the games that wait for capacity raise it."""
+        if not sending.cancelled():
+            self._failure = sending.exception()
+            self.end_waits()

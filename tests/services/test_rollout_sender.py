@@ -75,18 +75,17 @@ def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> S
     return s
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for failures more often than a test waits."""
-    monkeypatch.setattr("five.services.rollout.sender.FAILURE_POLL_SECONDS", 0.03)
-
-
 async def blocked(s: Sender) -> bool:
     try:
         await asyncio.wait_for(s.wait_for_capacity(), 0.15)
     except TimeoutError:
         return True
     return False
+
+
+async def drained(s: Sender) -> int:
+    """Drain with a long limit. Draining must end once nothing is left to send."""
+    return await asyncio.wait_for(s.drain(60.0), 5.0)
 
 
 async def test_full_queue_pauses_games() -> None:
@@ -99,7 +98,7 @@ async def test_full_queue_pauses_games() -> None:
         assert await blocked(s) and s.unsent >= 5
         o.learning.set()
         assert not await blocked(s)
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
         assert sorted(r.newest_version for r in o.taken) == list(range(6))
         assert len({r.segment_id for r in o.taken}) == 6
         first = o.taken[0]
@@ -118,15 +117,58 @@ async def test_slow_optimizer_leaves_segments_to_others() -> None:
         await asyncio.sleep(0.2)
         assert len(quick.taken) >= 9 and not slow.taken
         slow.learning.set()
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
         assert len(quick.taken) + len(slow.taken) == 12
 
 
-async def test_drain_times_out_and_counts_unsent_segments() -> None:
+@pytest.mark.parametrize("segments", [1, 6])
+async def test_drain_times_out_and_counts_unsent_segments(segments: int) -> None:
+    """They are in the window, in front of it, or in the queue."""
     async with Optimizer() as o:
         s = sender(o)
+        for number in range(segments):
+            s.put(segment(number))
+        assert await asyncio.wait_for(s.drain(0.1), 5.0) == segments
+
+
+async def test_drain_does_not_wait_without_an_optimizer() -> None:
+    async with Optimizer() as o:
+        s = sender(o)
+        s.assign([])
         s.put(segment(0))
-        assert await s.drain(0.2) == 1
+        assert await drained(s) == 1
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3])
+async def test_refused_segments_are_counted_as_unsent(segments: int) -> None:
+    """The first is refused; the others wait for the window or in the queue. None is lost silently."""
+    async with Optimizer() as o:
+        s = sender(o, in_flight=1)
+        for number in range(segments):
+            s.put(segment(number))
+        await asyncio.sleep(0.05)
+        draining = asyncio.create_task(drained(s))
+        await asyncio.sleep(0.05)
+        o.refuses = True
+        o.learning.set()
+        assert await draining == segments
+
+
+async def test_refusal_by_a_released_optimizer_does_not_end_the_games() -> None:
+    async with Optimizer() as old, Optimizer() as new:
+        s = sender(old, new, in_flight=1)
+        s.assign([0])
+        s.put(segment(0))
+        await asyncio.sleep(0.05)
+        s.assign([1])
+        assert s.unsent == 1
+        old.refuses = True
+        old.learning.set()
+        await eventually_async(lambda: s.unsent == 0 and s.unacknowledged == 1, 5.0)
+        new.learning.set()
+        s.put(segment(1))
+        await asyncio.wait_for(s.wait_for_capacity(), 5.0)
+        assert await drained(s) == 0 and len(new.taken) == 1
 
 
 async def test_permanent_refusal_ends_the_games() -> None:
@@ -148,7 +190,7 @@ async def test_too_large_segment_is_dropped() -> None:
         s = sender(o)
         s.put(segment(0, values=200_000))
         s.put(segment(1))
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
         assert s.too_large == 1 and [r.newest_version for r in o.taken] == [1]
 
 
@@ -165,7 +207,7 @@ async def test_released_optimizer_keeps_its_segments_and_gets_no_more() -> None:
         await eventually_async(lambda: len(new.taken) == 2 and s.unsent == 1, 5.0)
         assert sorted(r.newest_version for r in new.taken) == [1, 2]
         old.learning.set()
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
         assert [r.newest_version for r in old.taken] == [0]
 
 
@@ -179,7 +221,7 @@ async def test_released_optimizer_that_is_gone_does_not_keep_the_rollout_busy(mo
         await asyncio.sleep(0.2)
         s.assign([1])
         await eventually_async(lambda: s.unsent == 0 and s.unacknowledged == 1, 5.0)
-        assert await s.drain(1.0) == 0
+        assert await drained(s) == 0
 
 
 async def test_games_about_to_end_do_not_wait_for_capacity() -> None:
@@ -196,7 +238,7 @@ async def test_games_about_to_end_do_not_wait_for_capacity() -> None:
         s.put(segment(3))  # the last complete samples, although the queue is full
         await asyncio.wait_for(s.wait_for_capacity(), 5.0)
         o.learning.set()
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
         assert sorted(r.newest_version for r in o.taken) == [0, 1, 2, 3]
 
 
@@ -216,7 +258,7 @@ async def test_capacity_returns_only_below_the_bound() -> None:
         await eventually_async(lambda: s.unsent == 4, 5.0)
         await asyncio.wait_for(s.wait_for_capacity(), 5.0)
         o.capacity = 100
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
 
 
 async def test_time_without_capacity_is_counted() -> None:
@@ -230,7 +272,7 @@ async def test_time_without_capacity_is_counted() -> None:
         assert await blocked(s)
         assert s.throttled.seconds > 0.1
         o.learning.set()
-        await s.drain(5.0)
+        await drained(s)
 
 
 async def test_refusal_reaches_games_that_wait_for_capacity() -> None:
@@ -263,7 +305,7 @@ async def test_segments_dropped_in_another_epoch_stay_counted_after_a_release() 
         s.assign([1])
         s.put(segment(2))
         await eventually_async(lambda: s.stale == 3 and s.unsent == 0 and not s._released, 5.0)
-        assert await s.drain(5.0) == 0
+        assert await drained(s) == 0
 
 
 def test_observations_are_delta_encoded() -> None:
