@@ -96,7 +96,8 @@ def test_header_over_64_kibibytes_is_refused() -> None:
 
 @pytest.mark.parametrize(("text", "valid"), [
     ("01234567", True), ("abcdef89", True), ("0" * 64, True), ("0123456", False), ("0" * 65, False),
-    ("012345g7", False), ("0123456F", False), ("01234567\n", False), (b"01234567", False), (1234567890, False), (None, False)])
+    ("012345g7", False), ("0123456F", False), ("01234567\n", False), (b"01234567", False), (1234567890, False),
+    (None, False)])
 def test_game_id_is_8_to_64_hexadecimal_digits(text: object, valid: bool) -> None:
     assert is_game(text) is valid
 
