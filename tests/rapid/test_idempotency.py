@@ -72,3 +72,20 @@ def test_idempotency_keys_ignore_the_clock(state: RunState, monkeypatch: pytest.
                          [series.once_command("versions", str(i), {"version": i})], "it")
     assert table.get("n") == 5 and games(state) == [f"game-{i}" for i in range(5)]
     assert [r.values["version"] for r in series.read("versions")] == list(range(5))
+
+
+def test_newest_hundred_thousand_changes_are_remembered(state: RunState) -> None:
+    table, database = state.table("league"), state.redis
+    database.eval("for i = 1, 99999 do redis.call('ZADD', KEYS[1], i, i) end", 1, state.keys.once("league"))
+    assert table.update(lambda rows: {"n": 1}, once="new") and table.seen("1")
+    assert table.update(lambda rows: {"n": 2}, once="newer")
+    assert not table.seen("1") and table.seen("2") and table.seen("new") and table.seen("newer")
+    assert database.zcard(state.keys.once("league")) == 100_000
+
+
+def test_identities_are_recorded_in_their_order(state: RunState) -> None:
+    table = state.table("league")
+    for identity in ("z", "a", "m"):
+        table.update(lambda rows: {}, once=identity)
+        table.update(lambda rows: {}, once="z")  # a repeated change does not become the newest
+    assert state.redis.zrange(state.keys.once("league"), 0, -1) == [b"z", b"a", b"m"]

@@ -29,6 +29,27 @@ def test_invalid_record_is_refused(text: str, says: str) -> None:
         RunRecord.from_json(text)
 
 
+def test_equal_records_have_equal_texts() -> None:
+    """Whatever the order in which their settings were written."""
+    one = RunRecord(game={"a": 1, "b": {"x": 1, "y": 2}}, model={"lstm": 8, "units": 4})
+    other = RunRecord(game={"b": {"y": 2, "x": 1}, "a": 1}, model={"units": 4, "lstm": 8})
+    assert one == other and one.to_json() == other.to_json()
+    assert one.to_json() != one.changed(new_epoch=False).to_json()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_record_that_is_not_json_is_refused(value: float) -> None:
+    with pytest.raises(ValueError):
+        RunRecord(game={"gold": value}).to_json()
+
+
+@pytest.mark.parametrize(("revision", "epoch"), [(0, 1), (1, 0), (-1, 1), (1, -1)])
+def test_revision_and_epoch_count_from_1(revision: int, epoch: int) -> None:
+    with pytest.raises(ValueError, match="count from 1"):
+        RunRecord(revision, epoch)
+    assert RunRecord().run_revision == (1, 1) and RunRecord(2, 3).run_revision == (3, 2)
+
+
 def test_change_increments_the_revision() -> None:
     assert RECORD.changed(new_epoch=False, schema="t").run_revision == (1, 3)
     after = RECORD.changed(new_epoch=True, chain=("a", "b", "c"))
@@ -58,6 +79,27 @@ def test_record_is_replaced_only_by_its_successor(state: RunState) -> None:
             state.set_record(after, wrong, "ada", "x", {})
 
 
+@pytest.mark.parametrize(("head", "first"), [(None, 0), ("0:aa", 1), ("12:bb", 13)])
+def test_changed_record_holds_from_the_next_version(state: RunState, head: str | None, first: int) -> None:
+    state.create({}, "test", RECORD)
+    if head is not None:
+        state.redis.set(state.keys.head, head)
+    after = RECORD.changed(new_epoch=False, schema="t")
+    state.set_record(RECORD, after, "ada", "anneal.began", {})
+    segment = state.lineage().segments[-1]
+    assert (segment.first, segment.parent, segment.record, segment.what, segment.who) == (
+        first, first - 1, after, "anneal.began", "ada")
+    assert len(state.lineage().segments) == (1 if first == 0 else 2)
+
+
+def test_missing_record_cannot_be_replaced(state: RunState) -> None:
+    state.create({}, "test", RECORD)
+    state.redis.delete(state.keys.record)
+    with pytest.raises(FencedOut) as refused:
+        state.set_record(RECORD, RECORD.changed(new_epoch=False), "ada", "x", {})
+    assert refused.value.reason == "moved" and state.record() is None
+
+
 def test_record_text_of_an_earlier_release_is_replaceable(state: RunState) -> None:
     state.create({}, "test", RECORD)
     state.redis.set(state.keys.record, RECORD.to_json().replace('"anneal": {"share": 0.25}, ', "").replace(" ", ""))
@@ -72,4 +114,6 @@ def test_only_a_run_without_record_adopts_one(state: RunState) -> None:
     assert not state.adopt_record(RECORD, "controller")
     state.redis.delete(state.keys.record)
     assert state.adopt_record(RECORD, "controller") and state.record() == RECORD
-    assert state.events.last(1)[0].what == "record.adopted"
+    event, segment = state.events.last(1)[0], state.lineage().segments[-1]
+    assert (event.who, event.what, event.details) == ("controller", "record.adopted", {"epoch": 1, "layout": "l"})
+    assert (segment.first, segment.parent, segment.record, segment.who) == (0, -1, RECORD, "controller")

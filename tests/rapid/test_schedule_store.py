@@ -90,6 +90,29 @@ def test_error_of_an_edit_reaches_the_caller(run: RunState, store: ScheduleStore
     assert counts(run, store) == before
 
 
+@pytest.mark.parametrize("broken", ["document", "before", "after"])
+def test_value_that_is_not_json_is_refused(run: RunState, store: ScheduleStore, broken: str) -> None:
+    store.change(rate(0.5), "ada")
+    before = counts(run, store)
+    values = {"document": {"learning_rate": 0.25}, "before": 0.5, "after": 0.25, broken: float("inf")}
+    with pytest.raises(ValueError):
+        store.change(lambda document: ScheduleEdit("learning_rate", **values), "ada")
+    assert counts(run, store) == before
+
+
+def test_change_returns_the_id_of_its_history_entry(run: RunState, store: ScheduleStore) -> None:
+    """The event has another one when the log is ahead of the clock."""
+    run.redis.xadd(run.keys.events, {"who": "ada", "what": "x", "details": "{}"}, id="9999999999999-5")
+    made = store.change(rate(0.5), "ada")
+    assert [record.id for record in store.history(9)] == [made] and run.events.last(1)[0].id != made
+
+
+def test_entry_has_the_time_of_its_id(run: RunState, store: ScheduleStore) -> None:
+    made = store.change(rate(0.5), "ada")
+    found = store.find(made)
+    assert found == store.history(1)[0] and found.at == int(made.partition("-")[0]) / 1000
+
+
 def test_concurrent_change_is_not_overwritten(run: RunState, store: ScheduleStore) -> None:
     seen: list[Any] = []
 

@@ -2,13 +2,17 @@
 
 import threading
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.store.errors import IllegalTransition
-from rapid.store.series import Series
+from rapid.store import idle
+from rapid.store.errors import FencedOut, IllegalTransition
+from rapid.store.fencing import FencingToken
+from rapid.store.record import RunRecord
 from rapid.store.state import TRANSITIONS, RunState, Status
 from tests.waiting import eventually
 
@@ -61,6 +65,67 @@ def test_unlisted_transitions_are_refused(database: redis.Redis) -> None:
                 assert now is not None and now.status is start and len(state.events.read()) == before
 
 
+@pytest.mark.parametrize("to", ["running", "stopping"])
+def test_transition_decided_in_another_epoch_is_refused(database: redis.Redis, to: str) -> None:
+    state = RunState(database, "r")
+    state.create({}, "t", RunRecord(revision=5, epoch=3))
+    before = state.status()
+    for epoch in (2, 4):
+        with pytest.raises(FencedOut, match=f"going to {to} is refused: the run has left epoch {epoch}") as refused:
+            state.transition(to, "t", epoch=epoch)
+        assert refused.value.reason == "epoch" and state.status() == before
+    assert state.transition(to, "t", epoch=3).status == to
+
+
+def test_run_without_record_is_in_epoch_0(state: RunState) -> None:
+    """A run of an earlier release that was not opened yet."""
+    state.redis.delete(state.keys.record)
+    with pytest.raises(FencedOut):
+        state.transition("running", "t", epoch=1)
+    assert state.transition("running", "t", epoch=0).status is Status.RUNNING
+    assert state.transition("pausing", "t").pause == 1
+
+
+def test_dry_run_returns_the_result_and_changes_nothing(state: RunState) -> None:
+    state.transition("running", "t")
+    before, events = state.status(), state.events.read()
+    for to, pause in (("pausing", 1), ("stopping", 0), ("running", 0)):
+        result = state.transition(to, "ada", "why", dry_run=True)
+        assert (result.status, result.pause) == (to, pause)
+    with pytest.raises(IllegalTransition, match="cannot go to warming"):
+        state.transition("warming", "ada", dry_run=True)
+    assert state.status() == before and state.events.read() == events
+
+
+def test_only_pausing_begins_a_pause(state: RunState) -> None:
+    path = {"running": 0, "pausing": 1, "paused": 1, "operating": 1, "warming": 1}
+    assert {to: state.transition(to, "t").pause for to in path} == path
+    assert [state.transition(to, "t").pause for to in ("pausing", "running", "pausing")] == [2, 2, 3]
+
+
+@pytest.mark.parametrize("other", ["pausing", "stopping"])
+def test_pause_is_decided_again_after_a_concurrent_change(state: RunState, monkeypatch: pytest.MonkeyPatch, other: str
+                                                          ) -> None:
+    begin_pause, calls = idle.begin_pause, []
+
+    def overtaken(*arguments: Any) -> bool:
+        calls.append(arguments)
+        if len(calls) == 1:
+            state.transition(other, "bob")
+        return begin_pause(*arguments)
+
+    state.transition("running", "t")
+    monkeypatch.setattr("rapid.store.state.begin_pause", overtaken)
+    if other == "pausing":
+        assert state.transition("pausing", "ada").who == "bob"
+    else:
+        with pytest.raises(IllegalTransition, match="is stopping"):
+            state.transition("pausing", "ada")
+    now = state.status()
+    assert now is not None and (now.status, now.who) == (other, "bob") and now.pause == (other == "pausing")
+    assert [e.what for e in state.events.last(2)] == [f"run.{other}", "run.running"]
+
+
 def test_invalid_arguments_are_refused(state: RunState, database: redis.Redis) -> None:
     with pytest.raises(IllegalTransition, match="'flying' is not a status.*running"):
         state.transition("flying", "t")
@@ -82,6 +147,53 @@ def test_documents_and_their_events(state: RunState) -> None:
     assert event.details == {"value": {"learning_rate": [[0, 5e-5]]}}
     state.set_config({"name": "r", "seed": 3}, "operator")
     assert state.config()["seed"] == 3
+
+
+def test_fenced_document_needs_a_valid_token(state: RunState) -> None:
+    valid, outdated = FencingToken("optimizer", 1, None), FencingToken("optimizer", 2, None)
+    state.set_document("progress", {"step": 1}, "optimizer", valid)
+    assert state.document("progress") == {"step": 1}
+    event = state.events.last(1)[0]
+    assert (event.who, event.what, event.details) == ("optimizer", "progress.set", {"value": {"step": 1}})
+    with pytest.raises(FencedOut, match="document progress is refused"):
+        state.set_document("progress", {"step": 2}, "optimizer", outdated)
+    assert state.document("progress") == {"step": 1} and state.events.last(1) == [event]
+
+
+@pytest.mark.parametrize("token", [None, FencingToken("optimizer", 1, None)], ids=["plain", "fenced"])
+def test_document_that_is_not_json_is_refused(state: RunState, token: FencingToken | None) -> None:
+    with pytest.raises(ValueError):
+        state.set_document("progress", {"loss": float("nan")}, "optimizer", token)
+    assert state.document("progress") is None and len(state.events.read()) == 1
+    with pytest.raises(ValueError):
+        RunState(state.redis, "other").create({"seed": float("inf")}, "t")
+    assert not RunState(state.redis, "other").exists()
+
+
+def test_document_and_counters_change_in_one_step(state: RunState) -> None:
+    """A reader sees all of a change or nothing."""
+    def transactions() -> int:
+        statistics: Any = state.redis.info("commandstats")
+        return int(statistics.get("cmdstat_exec", {"calls": 0})["calls"])
+
+    before = transactions()
+    state.set_document("schedules", {}, "ada")
+    assert transactions() == before + 1
+    state.add(games=1, hours=0.5)
+    assert transactions() == before + 2
+
+
+def test_every_run_has_an_identity_of_its_own(state: RunState) -> None:
+    other = RunState(state.redis, "other")
+    assert other.identity() is None
+    other.create({}, "t")
+    first, second = state.identity(), other.identity()
+    assert first and second and first != second
+    state.ensure_identity()
+    assert state.identity() == first
+    state.redis.hdel(state.keys.documents, "id")
+    state.ensure_identity()
+    assert state.identity() not in (None, first, second)
 
 
 def test_counters_keep_whole_numbers_whole(state: RunState) -> None:
@@ -107,50 +219,7 @@ def test_counter_values_are_unique(state: RunState) -> None:
     assert sorted(numbers) == list(range(1, 201)) and state.counters() == {"starts": 200}
 
 
-def test_tables(state: RunState) -> None:
-    table = state.table("pool")
-    assert table.all() == {} and table.get("3") is None
-    table.set("3", {"quality": 0.5})
-    assert table.update(lambda rows: {"3": {"quality": 0.4}} if rows["3"] == {"quality": 0.5} else None)
-    assert not table.update(lambda rows: {"3": {"quality": 0.3}} if rows["3"] == {"quality": 0.5} else None)
-    table.set("4", 1)
-    assert table.all() == {"3": {"quality": 0.4}, "4": 1}
-    table.set("4", None)
-    assert table.update(lambda rows: {"3": None, "5": len(rows)}, event=("t", "pool.changed", {"x": 1}))
-    assert table.all() == {"5": 1} and state.events.last(1)[0].what == "pool.changed"
-    assert not table.update(lambda rows: None)
-    assert state.table("other").all() == {}
 
-
-def test_an_update_is_applied_once(state: RunState) -> None:
-    table = state.table("pool")
-
-    def won(rows: dict) -> dict:
-        return {"games": (rows.get("games") or 0) + 1}
-
-    assert not table.seen("game-1")
-    assert table.update(won, once="game-1")
-    assert not table.update(won, once="game-1", event=("t", "never", {}))
-    assert table.update(won, once="game-2")
-    assert table.get("games") == 2 and table.seen("game-1")
-    assert [e.what for e in state.events.read()] == ["run.created"]
-
-
-def test_concurrent_updates_all_count(state: RunState) -> None:
-    table = state.table("pool")
-
-    def work(worker: int) -> None:
-        for i in range(20):
-            # Every result is reported twice, as after a lost response.
-            for _ in range(2):
-                table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"{worker}-{i}")
-
-    threads = [threading.Thread(target=work, args=(w,)) for w in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert table.get("n") == 80
 
 
 def test_only_one_of_two_transitions_wins(state: RunState) -> None:
@@ -191,26 +260,15 @@ def test_leases_expire(state: RunState) -> None:
     assert state.services("rollout") == []
 
 
-def test_series_are_read_in_order(database: redis.Redis) -> None:
-    series = Series(database, "r")
-    assert series.last("versions") is None
-    series.extend("versions", [{"version": i} for i in range(7)])
-    series.append("games", {"seconds": 600.5})
-    rows = list(series.read("versions", page=3))
-    assert [r.values["version"] for r in rows] == list(range(7))
-    assert [r.values["version"] for r in series.read("versions", after=rows[4].id)] == [5, 6]
-    last = series.last("versions")
-    assert last is not None and last.values == {"version": 6} and abs(last.at - time.time()) < 5
-
-
-def test_state_survives_a_kill_of_its_redis(tmp_path) -> None:
+def test_state_survives_a_kill_of_its_redis(tmp_path: Path) -> None:
     server = EmbeddedRedis(tmp_path / "state", append_only=True)
     running = server.start()
-    state = RunState(redis.Redis.from_url(server.url), "r")
+    client = redis.Redis.from_url(server.url)
+    client.config_set("appendfsync", "always")  # otherwise a busy disk delays writes, which the kill would lose
+    state = RunState(client, "r")
     state.create({"seed": 1}, "t")
     state.transition("running", "t")
     state.table("pool").update(lambda rows: {"1": 0.5}, once="g")
-    time.sleep(1.2)  # appendfsync everysec; a kill of the process loses no written data
     running.kill()
     with server.start():
         again = RunState(redis.Redis.from_url(server.url), "r")
