@@ -1,10 +1,8 @@
 """The autoscaler's loop against real Redis and the real Kubernetes client: its writes, logs, omissions and failures."""
 
 import asyncio
-import json
 import logging
 import math
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,12 +15,12 @@ import yaml
 from five.run.config.autoscaler import AutoscalerConfig, InferenceScaling, RolloutScaling
 from five.run.load import load
 from five.services.controller.autoscaler import loop
-from five.services.controller.autoscaler.kubernetes_api import DELETION_COST, KubernetesApi, OutsideCluster
+from five.services.controller.autoscaler.kubernetes_api import KubernetesApi, OutsideCluster
 from five.services.controller.autoscaler.loop import ScalingLoop, keep_scaling
-from rapid.store.keys import Keys
 from rapid.store.leases import Instance
 from rapid.store.state import RunState, Status
 from rapid.telemetry.metrics import REGISTRY
+from tests.services.controller.autoscaler.heartbeats import save_heartbeat
 from tests.services.controller.autoscaler.kubernetes_server import ApiServer
 
 LOOK = 15.0
@@ -63,9 +61,7 @@ class Cluster:
         counters = self.counters.setdefault((kind, identity), dict.fromkeys(growth, 0.0))
         for name, amount in growth.items():
             counters[name] += amount
-        beat = Instance(kind, identity, "", "", 0.0, self.now, dict(counters))
-        self.client.set(Keys("trial").lease(kind, identity), json.dumps(beat._asdict()), px=60_000)
-        self.client.zadd(Keys("trial").leases(kind), {identity: (time.time() + 60) * 1000})
+        save_heartbeat(self.client, Instance(kind, identity, "", "", 0.0, self.now, dict(counters)))
 
     def run(self, loop: ScalingLoop, seconds: float) -> list[int]:
         """Run checks until the time has passed; return the size of the rollouts' Deployment after each."""
@@ -75,14 +71,6 @@ class Cluster:
             loop.run_once()
             sizes.append(self.server.deployments["five-rollout"])
         return sizes
-
-
-@pytest.fixture
-def state(redis_client: redis.Redis) -> RunState:
-    state = RunState(redis_client, "trial")
-    state.create({"name": "trial"}, "test")
-    state.transition(Status.RUNNING, "test")
-    return state
 
 
 def looking(state: RunState, api: Any, cluster: Cluster, config: AutoscalerConfig | None = None) -> ScalingLoop:
@@ -103,7 +91,7 @@ def test_starved_optimizers_get_rollouts_until_target_reuse(
     loop = looking(state, api, cluster)
     counted = ("five_controller_autoscaler_decisions_total", {"component": "rollout", "reason": "optimizers_wait"})
     before = shown(counted[0], **counted[1]) or 0
-    sizes = cluster.run(loop, 900)
+    sizes = cluster.run(loop, 450)
     assert sizes[-1] == 10 and sizes == sorted(sizes) and server.deployments["five-inference"] == 2
     events = scaled(state)
     assert [(e.what, e.details["from"], e.details["to"]) for e in events] == [
@@ -120,10 +108,10 @@ def test_starved_optimizers_get_rollouts_until_target_reuse(
 
 
 def test_throttled_rollouts_go_slowly(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
-    cluster = Cluster(state.redis, server, needed=10)
-    server.deployments["five-rollout"] = 20
-    sizes = cluster.run(looking(state, api, cluster), 2400)
-    assert sizes[int(600 / LOOK)] == 20 and sizes[-1] == 10 and sizes == sorted(sizes, reverse=True)
+    cluster = Cluster(state.redis, server, needed=3)
+    server.deployments["five-rollout"] = 6
+    sizes = cluster.run(looking(state, api, cluster), 1050)
+    assert sizes[int(600 / LOOK)] == 6 and sizes[-1] == 3 and sizes == sorted(sizes, reverse=True)
     assert {e.details["reason"] for e in scaled(state)} == {"rollouts_throttled"}
 
 
@@ -157,7 +145,7 @@ def test_nothing_is_scaled_while_the_run_does_not_play(state: RunState, api: Kub
     cluster.run(loop, 75)
     state.transition(status, "test")
     server.requests.clear()
-    assert cluster.run(loop, 900)[-1] == 4 and not server.requests and not scaled(state)
+    assert cluster.run(loop, 240)[-1] == 4 and not server.requests and not scaled(state)
 
 
 def test_after_a_pause_everything_is_measured_again(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
@@ -192,7 +180,7 @@ def test_refused_write_is_logged_once_and_retried(state: RunState, api: Kubernet
     server.deny.add("patch")
     before = shown("five_controller_autoscaler_api_failures_total", status="403") or 0
     with caplog.at_level(logging.WARNING):
-        cluster.run(loop, 900)
+        cluster.run(loop, 600)
     refused = (shown("five_controller_autoscaler_api_failures_total", status="403") or 0) - before
     assert refused >= 3 and server.deployments["five-rollout"] == 4
     (event,) = scaled(state)
@@ -206,29 +194,16 @@ def test_one_pool_that_cannot_be_read_does_not_hold_the_other(state: RunState, a
                                                               ) -> None:
     cluster = Cluster(state.redis, server, needed=10)
     config = settings().model_copy(update={"inference": InferenceScaling(deployment="renamed")})
-    assert cluster.run(looking(state, api, cluster, config), 900)[-1] == 10
+    assert cluster.run(looking(state, api, cluster, config), 450)[-1] == 10
     assert [e.what for e in scaled(state)].count("autoscaler.failed") == 1
 
 
 def test_a_kind_without_a_deployment_is_left_alone(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
     cluster = Cluster(state.redis, server, needed=4, queue_seconds=1.0)
     config = AutoscalerConfig(enabled=True, rollout=RolloutScaling(deployment="five-rollout"))
-    cluster.run(looking(state, api, cluster, config), 600)
+    cluster.run(looking(state, api, cluster, config), 300)
     assert server.deployments["five-inference"] == 2
     assert all("five-inference" not in path for _, path in server.requests)
-
-
-def test_youngest_pods_go_first_if_configured(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
-    cluster = Cluster(state.redis, server, needed=3)
-    server.pods = {f"r{i}": {} for i in range(4)} | {"starting": {}, "x-ending": {}}
-    config = settings().model_copy(update={"deletion_cost": True})
-    cluster.run(looking(state, api, cluster, config), 700)
-    assert server.deployments["five-rollout"] == 3
-    assert [n for n, a in server.pods.items() if a.get(DELETION_COST) == "-1"] == ["starting"]
-    server.deny.add("pods")
-    cluster.needed = 1.0
-    cluster.run(looking(state, api, cluster, config), 1500)
-    assert server.deployments["five-rollout"] == 1  # it goes on without
 
 
 def service(state: RunState, config: AutoscalerConfig, looks: int, file: str = "laptop-1v1") -> Any:
@@ -283,11 +258,15 @@ async def test_failed_check_does_not_end_the_loop(
     assert len(looks) == 4 and "a bug" in caplog.text and "away" in caplog.text
 
 
+@pytest.mark.parametrize(("target", "deployment", "warned"), [
+    (2.0, "five-rollout", True), (0.5, "five-rollout", True), (1.0, "five-rollout", False), (2.0, "", False)])
 async def test_a_target_that_pacing_contradicts_is_pointed_out(
-        state: RunState, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+        state: RunState, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+        target: float, deployment: str, warned: bool) -> None:
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
-    await asyncio.wait_for(keep_scaling(service(state, settings(target=2.0), 0)), 5)
-    assert "buffer.sample_reuse" in caplog.text
+    config = AutoscalerConfig(enabled=True, rollout=RolloutScaling(deployment=deployment, target=target))
+    await asyncio.wait_for(keep_scaling(service(state, config, 0)), 5)
+    assert ("buffer.sample_reuse" in caplog.text) == warned
 
 
 async def test_changed_bounds_apply_at_the_next_check(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from five.services.controller.autoscaler.signals import HeartbeatSample, SignalWindow
+from five.services.controller.autoscaler.signals import HeartbeatSample, Signals, SignalWindow
 
 
 def optimizer(at: float, received: float, consumed: float, starved: float, name: str = "0",
@@ -57,6 +57,41 @@ def test_short_window_gives_no_signal() -> None:
     assert started.signals() is None
 
 
+@pytest.mark.parametrize(("every", "covered"), [(14.0, True), (13.9, False)])
+def test_signals_need_seven_tenths_of_the_window(every: float, covered: bool) -> None:
+    found = watched(*[[rollout(every * i, 0.0)] for i in range(4)], every=every).signals()
+    assert (found is not None) == covered
+
+
+def test_window_includes_both_of_its_ends() -> None:
+    throttled = [0.0, 15.0, 15.0, 15.0, 15.0, 15.0]  # in the first 15 s only
+    shares = []
+    window = SignalWindow(60.0)
+    for i, seconds in enumerate(throttled):
+        window.observe(15.0 * i, [rollout(15.0 * i, seconds)])
+        found = window.signals()
+        shares.append(None if found is None else found.rollouts_throttled)
+    assert shares[4:] == [15 / 60, 0.0], "15 of the 60 s up to 60 s, and nothing afterwards"
+
+
+def test_window_begins_anew_after_a_long_silence() -> None:
+    """The lease lives on, so the last heartbeat is read again and again."""
+    looks = [[rollout(15.0 * min(i, 4), 0.0)] for i in range(9)]
+    window = watched(*looks, [rollout(135.0, 0.0)])
+    assert window.signals() is None, "a window of 60 s covers 75 s of silence"
+    for i in range(10, 13):
+        window.observe(15.0 * i, [rollout(15.0 * i, 0.0)])
+    assert window.signals() is not None
+
+
+def test_heartbeat_older_than_the_last_one_is_ignored() -> None:
+    """The clock of its machine was set back."""
+    looks = [[rollout(15.0 * i, 3.0 * i)] for i in range(5)]
+    for late in (59.0, 60.0):
+        found = watched(*looks, [rollout(late, 50.0)]).signals()
+        assert found is not None and found.rollouts_throttled == pytest.approx(0.2), late
+
+
 def test_partial_lifetime_counts_partially() -> None:
     looks = [[rollout(15.0 * i, 0.0), *([rollout(15.0 * i, 0.0, "late")] if i >= 2 else [])] for i in range(5)]
     found = watched(*looks).signals()
@@ -73,9 +108,11 @@ def test_dead_instances_fade_out() -> None:
     assert alive[5] == pytest.approx(2.0) and alive[7] == pytest.approx(1.5) and alive[-1] == pytest.approx(1.0)
 
 
-def test_a_process_that_was_started_again_begins_at_zero() -> None:
+@pytest.mark.parametrize("since", [50.0, -50.0])
+def test_a_process_that_was_started_again_begins_at_zero(since: float) -> None:
+    """Whatever the clock of its machine shows."""
     looks = [[optimizer(15.0 * i, 1000.0 + i, 1000.0 + i, 10.0 * i)] for i in range(4)]
-    looks += [[optimizer(15.0 * i, float(i), float(i), 0.0, since=50.0), rollout(15.0 * i, 0.0)] for i in range(4, 10)]
+    looks += [[optimizer(15.0 * i, float(i), float(i), 0.0, since=since), rollout(15.0 * i, 0.0)] for i in range(4, 10)]
     found = watched(*looks).signals()
     assert found is not None
     assert found.reuse == pytest.approx(1.0) and found.optimizers_starved == pytest.approx(0.0)
@@ -90,11 +127,13 @@ def test_missed_heartbeat_and_clock_skew_change_nothing() -> None:
     assert found is not None and found.rollouts_throttled == pytest.approx(0.2) and found.rollouts == 1.0
 
 
-def test_instances_without_counters_are_skipped() -> None:
-    odd = [HeartbeatSample("rollout", "new", 0.0, 0.0, {}), HeartbeatSample("rollout", "odd", 0.0, 0.0,
-                                                                            {
-        "throttled_seconds": None}), HeartbeatSample("evaluator", "e", 0.0, 0.0, {"throttled_seconds": 1.0})]
-    found = watched(*[[rollout(15.0 * i, 0.0), *odd] for i in range(5)]).signals()
+@pytest.mark.parametrize(("kind", "stats"), [
+    ("rollout", {}), ("rollout", {"throttled_seconds": None}), ("rollout", {"throttled_seconds": "much"}),
+    ("evaluator", {"throttled_seconds": 1.0})], ids=["no counter", "null", "a word", "another kind"])
+def test_instance_without_counters_is_skipped(kind: str, stats: dict[str, object]) -> None:
+    """Wherever it comes in the list of live instances."""
+    odd = HeartbeatSample(kind, "odd", 0.0, 0.0, stats)
+    found = watched(*[[odd, rollout(15.0 * i, 0.0), odd] for i in range(5)]).signals()
     assert found is not None and found.rollouts == 1.0
 
 
@@ -104,3 +143,34 @@ def test_without_requests_and_samples_their_signals_are_unknown() -> None:
     assert found is not None
     assert found.queue_seconds is None and found.reuse is None and found.unpaced_reuse is None
     assert "queue_seconds" not in found.as_dict() and found.as_dict()["optimizers_starved"] == 1.0
+
+
+@pytest.mark.parametrize(("throttled", "starved", "unpaced"), [
+    (0.0, 0.0, 0.9), (0.5, 0.0, 0.45), (0.0, 0.5, 1.8), (1.0, 0.0, 0.9 * 0.02), (0.0, 1.0, 0.9 / 0.02),
+    (1.0, 1.0, 0.9), (0.99, 0.98, 0.9)])
+def test_side_that_always_waits_counts_as_working_for_a_fiftieth(throttled: float, starved: float, unpaced: float
+                                                                 ) -> None:
+    found = Signals(reuse=0.9, rollouts_throttled=throttled, optimizers_starved=starved)
+    assert found.unpaced_reuse == pytest.approx(unpaced)
+
+
+@pytest.mark.parametrize("unknown", ["reuse", "rollouts_throttled", "optimizers_starved"])
+def test_reuse_without_pacing_needs_all_its_signals(unknown: str) -> None:
+    known = dict.fromkeys(("reuse", "rollouts_throttled", "optimizers_starved"), 0.5)
+    assert Signals(**known).unpaced_reuse == 0.5
+    found = Signals(**{**known, unknown: None})  # type: ignore[arg-type]
+    assert found.unpaced_reuse is None and unknown not in found.as_dict()
+
+
+def test_shown_signals_are_rounded_and_known() -> None:
+    assert Signals().as_dict() == {"rollouts": 0.0, "inference": 0.0, "optimizers": 0.0}
+    assert Signals(rollouts=1.23456, queue_seconds=0.00012).as_dict() == {
+        "rollouts": 1.2346, "inference": 0.0, "optimizers": 0.0, "queue_seconds": 0.0001}
+
+
+@pytest.mark.parametrize(("growth", "share"), [(-15.0, 0.0), (0.0, 0.0), (7.5, 0.5), (30.0, 1.0)])
+def test_shares_are_fractions(growth: float, share: float) -> None:
+    """Counters of a damaged heartbeat may shrink or grow faster than time."""
+    found = watched(*[[rollout(15.0 * i, growth * i)] for i in range(5)]).signals()
+    assert found is not None and found.rollouts_throttled == share
+    assert found.optimizers_starved is None and found.inference_busy is None
