@@ -11,7 +11,7 @@ from rapid.store.record import RunRecord
 class AppliedPlan(BaseModel):
     """An applied plan."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{
         "number": 1, "digest": "4c0e2f1a" * 8, "name": "wider", "holds": True, "why": "", "parent": "9f2d51c07ab3e684",
         "schema": "77ab3e684f2d51c0", "epoch": 2, "version": 813, "warm_up_until": 818, "who": "ada",
         "at": 1760000000.0, "operation": "surgery-20260101-120500-d4e5f6"}]})

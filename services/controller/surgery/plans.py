@@ -1,7 +1,6 @@
 """Deriving, reading and previewing surgery plans. The surgery library is imported at the first call."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,7 +22,7 @@ class InvalidPlan(ValueError):
 class PlanStep(BaseModel):
     """A row of the table of changes: one step."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     number: int = Field(description="Its position in the plan, from 1.")
     kind: str = Field(description="The kind of step.")
@@ -38,7 +37,7 @@ class PlanStep(BaseModel):
 class PlanNote(BaseModel):
     """A warning or note about a plan."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     level: str = Field(description="warning or note.")
     code: str = Field(description="The rule.")
@@ -49,7 +48,7 @@ class PlanNote(BaseModel):
 class PlannedAnneal(BaseModel):
     """A game change that is not part of the surgery and has to be annealed after it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     values: dict[str, Any] = Field(description="Dotted keys of the game with their new values.")
     versions: int = Field(description="Versions from 0 to 100 % of games.")
@@ -58,7 +57,7 @@ class PlannedAnneal(BaseModel):
 class PlanPreview(BaseModel):
     """A plan and its effects."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{
         "name": "wider", "digest": "4c0e2f1a" * 8, "parent": "9f2d51c07ab3e684", "epoch": 1,
         "plan": "name: wider\nparent: 9f2d51c07ab3e684\nsteps:\n- kind: grow_lstm\n  to: 256\n",
         "schema": "77ab3e684f2d51c0", "layout": "51c07ab3e6849f2d", "parameters_before": 412345,
@@ -92,15 +91,8 @@ def agent_spec(record: RunRecord) -> "AgentSpec":
 
 
 def model_schema(record: RunRecord) -> str:
-    """Return the model schema of a record; compute it if the record has none."""
-    if record.schema:
-        return record.schema
-    return _schema_of(record.to_json())
-
-
-@lru_cache(maxsize=8)
-def _schema_of(text: str) -> str:
-    return str(agent_spec(RunRecord.from_json(text)).schema)
+    """Compute the model schema of the agent that a record describes. Raise InvalidPlan."""
+    return str(agent_spec(record).schema)
 
 
 def read_plan(text: str) -> "Plan":
@@ -124,7 +116,7 @@ def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options:
         target = apply_overrides({"game": dict(record.game), "model": dict(record.model)}, list(overrides))
         plan = derive_plan(agent_spec(record), AgentSpec.from_trees(target["game"], target["model"]), name)
         return Plan.from_values({**plan.model_dump(mode="json"), **options})
-    except (ConfigError, ValueError, OverflowError) as error:
+    except (ConfigError, ValueError) as error:
         raise InvalidPlan(str(error)) from None
 
 

@@ -24,7 +24,7 @@ SHOWN = 200  # maximum number of rows
 class VersionRange(BaseModel):
     """Consecutive versions."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     first: int = Field(description="The oldest.")
     last: int = Field(description="The newest.")
@@ -33,7 +33,7 @@ class VersionRange(BaseModel):
 class UndoneSurgery(BaseModel):
     """A surgery that would be undone."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(description="The plan's name.")
     digest: str = Field(description="The plan's digest.")
@@ -43,7 +43,7 @@ class UndoneSurgery(BaseModel):
 class UndoneSchedule(BaseModel):
     """A schedule change that would be undone."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     id: str = Field(description="Its id in the history.")
     name: str = Field(description="Which schedule.")
@@ -54,7 +54,7 @@ class UndoneSchedule(BaseModel):
 class RevertPreview(BaseModel):
     """The effects of a revert to a version. Nothing is deleted: the abandoned branch stays in the history."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{
         "to_version": 800, "head": 1204, "complete": True, "versions": [{"first": 801, "last": 1204}],
         "surgeries": [{"name": "wider", "digest": "4c0e2f1a" * 8, "version": 813}],
         "record": ["game.patch: '7.21d' -> '7.19'"], "schedules": [], "opponents": [810, 820], "ratings": [810, 900],
@@ -78,7 +78,7 @@ class RevertPreview(BaseModel):
 class RevertTarget(BaseModel):
     """A version that the run can revert to."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"version": 800, "complete": True, "epoch": 2, "line": True}]})
 
     version: int = Field(description="Its number.")
