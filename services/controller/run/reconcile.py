@@ -37,14 +37,14 @@ class PauseClock:
     """Measures how long this process has waited for a pause, by a monotonic clock."""
 
     def __init__(self) -> None:
-        self._pause = 0
-        self._since = 0.0
+        self._began: dict[int, float] = {}
 
     def seconds(self, pause: int) -> float:
         """Return the seconds since the first call for that pause."""
-        if pause != self._pause:
-            self._pause, self._since = pause, time.monotonic()
-        return time.monotonic() - self._since
+        now = time.monotonic()
+        if pause not in self._began:
+            self._began = {pause: now}
+        return now - self._began[pause]
 
 
 def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[], list[Instance]],
