@@ -77,7 +77,7 @@ def test_size_that_somebody_sets_during_the_write_is_kept(state: RunState, api: 
 
 
 def test_failure_is_reported_when_it_is_new(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
-    """Every failure counts in the metrics; the log gets the first one, another status, and the first after a success."""
+    """Every failure counts in the metrics. The log gets the first, another status, and the first after a success."""
     before = {status: shown("api_failures_total", status=status) or 0.0 for status in ("403", "404")}
     loop = scaling(state, api, max=4)
     pods = server.deployments.pop("five-rollout")
