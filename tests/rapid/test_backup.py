@@ -68,13 +68,14 @@ def test_restore_replaces_a_run_only_on_request(state: RunState, database: redis
     file = io.BytesIO()
     backup.save(database, "r", file)
     state.table("ratings").set("version:20", [30.0, 8.3])
-    database.set(f"{state.keys.prefix}later", 1)
+    later = [f"{state.keys.prefix}later-{i}" for i in range(600)]  # more than one call removes
+    database.mset(dict.fromkeys(later, 1))
     with pytest.raises(ValueError, match="exists already"):
         backup.load(database, file, "me")
     assert state.table("ratings").get("version:20")
     backup.load(database, file, "me", replace=True)
     assert state.table("ratings").all() == {"version:10": [25.0, 8.3]}
-    assert not database.exists(f"{state.keys.prefix}later")
+    assert database.exists(*later) == 0
     assert RunState(database, "another").exists()
 
 
@@ -223,6 +224,48 @@ def test_manifest_is_bounded(state: RunState, database: redis.Redis, monkeypatch
         backup.describe(huge)
 
 
+def test_redis_without_config_is_restored(state: RunState, database: redis.Redis) -> None:
+    """A managed Redis has no CONFIG."""
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    admin: Any = database
+    admin.acl_setuser("managed", enabled=True, nopass=True, keys=["*"], channels=["*"], commands=["+@all", "-config"])
+    path = database.connection_pool.connection_kwargs["path"]
+    managed = redis.Redis(unix_socket_path=path, username="managed", password="any")
+    try:
+        with pytest.raises(redis.ResponseError, match="(?i)no permissions"):
+            managed.config_get("maxmemory")
+        backup.load(managed, file, "me", replace=True)
+    finally:
+        admin.acl_deluser("managed")
+        managed.close()
+    now = state.status()
+    assert now is not None and (now.status, now.reason) == (Status.STOPPING, "restored from a backup")
+
+
+def test_restore_is_an_event_and_is_announced(state: RunState, database: redis.Redis) -> None:
+    file = io.BytesIO()
+    made = backup.save(database, "r", file)
+    client: Any = database
+    listener = client.pubsub(ignore_subscribe_messages=True)
+    listener.subscribe(state.keys.status_channel)
+    listener.get_message(timeout=5)
+    backup.load(database, file, "ada", replace=True)
+    message = listener.get_message(timeout=5) or {}
+    assert message.get("data") == b"stopping"
+    event = state.events.last(1)[0]
+    assert (event.who, event.what, event.details) == ("ada", "run.restored", {"saved_at": made.at, "head": 12})
+    listener.close()
+
+
+def test_backup_before_the_first_version_has_no_head(state: RunState, database: redis.Redis) -> None:
+    database.delete(state.keys.head)
+    file = io.BytesIO()
+    assert backup.save(database, "r", file).head is None and backup.describe(file).head is None
+    backup.load(database, file, "me", replace=True)
+    assert state.events.last(1)[0].details["head"] is None and not database.exists(state.keys.head)
+
+
 def test_backup_of_unknown_run_is_refused(database: redis.Redis) -> None:
     with pytest.raises(LookupError, match="run 'nobody' does not exist"):
         backup.save(database, "nobody", io.BytesIO())
@@ -286,3 +329,10 @@ def test_restore_sends_bounded_batches(monkeypatch: pytest.MonkeyPatch, sizes: l
     saved = [backup_file.SavedKey(str(i), 0, str(i), size) for i, size in enumerate(sizes)]
     found = list(backup._batches(saved))
     assert [len(batch) for batch in found] == batches and [key for batch in found for key in batch] == saved
+
+
+@pytest.mark.parametrize(("sizes", "batches"), [
+    ([1] * 1001, [500, 500, 1]), ([32 << 20, 32 << 20, 1], [2, 1]), ([32 << 20, (32 << 20) + 1], [1, 1])])
+def test_restore_sends_500_keys_or_64_mebibytes_at_once(sizes: list[int], batches: list[int]) -> None:
+    saved = [backup_file.SavedKey(str(i), 0, str(i), size) for i, size in enumerate(sizes)]
+    assert [len(batch) for batch in backup._batches(saved)] == batches

@@ -76,6 +76,48 @@ def test_another_run_of_the_name_is_refused(blobs: BlobStore, first: RunState, s
     claim_blobs(blobs, "another-name", identity(second))
 
 
+@pytest.mark.parametrize("owner", ["run-1", "run-3"])
+def test_only_the_named_owner_is_adopted(tmp_path: Path, owner: str) -> None:
+    blobs = BlobStore(str(tmp_path / "blobs"))
+    claim_blobs(blobs, "r", owner)
+    for adopt in ("", "run-0", "run-2", "run-4"):
+        with pytest.raises(BlobsOwned, match=f"another run of that name, {owner}; this run is run-2"):
+            claim_blobs(blobs, "r", "run-2", adopt)
+    claim_blobs(blobs, "r", owner, adopt="run-2")
+    claim_blobs(blobs, "r", "run-2", adopt=owner)
+    claim_blobs(blobs, "r", "run-2")
+
+
+class OvertakenStore(BlobStore):
+    """A store in which another process writes the owner record between a service's read and its own attempt."""
+
+    faster = ""
+
+    def create_owner(self, run: str, data: bytes) -> bool:
+        claim_blobs(BlobStore(self.url), run, self.faster)
+        return super().create_owner(run, data)
+
+
+def test_first_of_two_claims_at_the_same_time_wins(tmp_path: Path) -> None:
+    for faster in ("run-1", "run-2"):
+        blobs = OvertakenStore(str(tmp_path / faster))
+        blobs.faster = faster
+        claim_blobs(blobs, "r", faster)  # another process of this run
+        blobs = OvertakenStore(str(tmp_path / f"{faster}-refused"))
+        blobs.faster = faster
+        with pytest.raises(BlobsOwned, match=f"another run of that name, {faster}; this run is run-3"):
+            claim_blobs(blobs, "r", "run-3")
+
+
+def test_record_that_is_removed_during_a_claim_is_damaged(tmp_path: Path) -> None:
+    class Removing(OvertakenStore):
+        def create_owner(self, run: str, data: bytes) -> bool:
+            return False
+
+    with pytest.raises(Corrupt, match="owners/r is damaged"):
+        claim_blobs(Removing(str(tmp_path / "blobs")), "r", "run-1")
+
+
 def test_adoption_changes_the_owner(blobs: BlobStore, first: RunState, second: RunState) -> None:
     claim_blobs(blobs, "r", identity(first))
     for _ in range(2):  # the setting may stay
@@ -100,10 +142,15 @@ def test_blobs_of_an_earlier_release_get_an_owner(blobs: BlobStore, first: RunSt
 
 
 def test_damaged_record_is_refused(blobs: BlobStore, first: RunState) -> None:
-    for text in (b"", b"{", b"[]", b'{"run_id": "x"}'):
+    given = identity(first)
+    texts = [b"", b"{", b"[]", b'{"run_id": "x"}', b'{"since": 1.0}']
+    times = ('"x"', "null", "NaN", "1e17", "1e300")
+    texts += [f'{{"run_id": "{given}", "since": {since}}}'.encode() for since in times]
+    for text in texts:
         blobs.replace_owner("r", text)
         with pytest.raises(Corrupt, match="owners/r is damaged"):
-            claim_blobs(blobs, "r", identity(first))
+            claim_blobs(blobs, "r", given, adopt="x")
+        assert blobs.owner("r") == text
 
 
 def test_backup_keeps_the_id(blobs: BlobStore, first: RunState, tmp_path: Path) -> None:

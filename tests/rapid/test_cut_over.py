@@ -1,6 +1,7 @@
 """Atomic cut-over to the next epoch: after a death at any command, readers see the state before or after."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,12 +131,46 @@ def test_cut_over_is_refused_after_any_change(run: Run, move: Callable[[Run], No
     assert run.seen() == before
 
 
-def test_cut_over_rejects_a_record_that_does_not_follow(run: Run) -> None:
+@pytest.mark.parametrize("key", ["status", "record"])
+def test_cut_over_is_refused_without_a_run(run: Run, key: str) -> None:
+    staged, head = run.stage(), run.store.head_digest()
+    run.state.redis.delete(getattr(run.state.keys, key))
+    with pytest.raises(FencedOut) as refused:
+        run.cut_over(staged)
+    assert refused.value.reason == "moved" and run.store.head_digest() == head
+
+
+@pytest.mark.parametrize("head", ["1:other", "2:other"])
+def test_cut_over_is_refused_unless_the_head_is_older(run: Run, head: str) -> None:
     staged = run.stage()
+    run.state.redis.set(run.state.keys.head, head)
+    before = run.state.snapshot()
+    with pytest.raises(FencedOut) as refused:
+        run.cut_over(staged)
+    assert refused.value.reason == "moved" and run.state.snapshot() == before
+    assert run.state.redis.get(run.state.keys.head) == head.encode()
+
+
+def test_first_version_of_a_run_can_be_a_cut_over(run: Run) -> None:
+    staged = run.stage()
+    run.state.redis.delete(run.state.keys.head)
+    run.cut_over(staged)
+    assert run.state.record() == run.after and run.store.head_digest() == HeadVersion(1, staged.digest)
+
+
+@pytest.mark.parametrize("revision", [(2, 1), (3, 2), (2, 3), (1, 2), (1, 1)])
+def test_cut_over_rejects_a_record_that_does_not_follow(run: Run, revision: tuple[int, int]) -> None:
+    """The next record has revision 2 and epoch 2."""
+    after, before = replace(run.after, revision=revision[0], epoch=revision[1]), run.seen()
     with pytest.raises(ValueError, match="does not follow"):
-        run.cut_over(staged, after=run.before.changed(new_epoch=False))
+        run.cut_over(run.stage(), after=after)
+    assert run.seen() == before
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_cut_over_rejects_a_token_of_another_epoch(run: Run, epoch: int) -> None:
     with pytest.raises(ValueError, match="does not follow"):
-        run.cut_over(staged, fencing_token=FencingToken(run.fencing_token.holder, 2, run.fencing_token.fence))
+        run.cut_over(run.stage(), fencing_token=replace(run.fencing_token, epoch=epoch))
 
 
 def broken(run: Run, redis_server: RunningRedis, breaking: Breaking, act: Callable[[ParameterStore, RunState], Any],
@@ -205,6 +240,42 @@ def test_repeated_cut_over_changes_nothing(run: Run) -> None:
     first = run.cut_over(staged)
     events = len(run.state.events.read())
     assert run.cut_over(staged) == first and len(run.state.events.read()) == events
+
+
+@pytest.mark.parametrize("head", ["0:older", "1:other", "2:newer"])
+def test_repeated_cut_over_is_refused_after_the_head_has_moved(run: Run, head: str) -> None:
+    """Its result is no longer the newest version."""
+    staged = run.stage()
+    run.cut_over(staged)
+    run.state.redis.set(run.state.keys.head, head)
+    before = run.state.snapshot()
+    with pytest.raises(FencedOut):
+        run.cut_over(staged)
+    assert run.state.snapshot() == before
+
+
+@pytest.mark.parametrize("lstm", [4, 16, 32])
+def test_repeated_cut_over_is_refused_after_the_record_has_moved(run: Run, lstm: int) -> None:
+    staged = run.stage()
+    run.cut_over(staged)
+    moved = run.after.changed(new_epoch=False, model={"lstm": lstm})
+    run.state.set_record(run.after, moved, "ada", "record.set", {})
+    with pytest.raises(FencedOut):
+        run.cut_over(staged)
+    assert run.state.record() == moved
+
+
+def test_cut_over_keeps_the_pause_and_reports_its_reason(run: Run) -> None:
+    paused, staged = run.state.status(), run.stage()
+    assert paused is not None
+    run.state.cut_over(run.fencing_token, staged, run.before, run.after, Status.WARMING, "ada",
+                       {"reason": "a wider model", "operation": "op-1"})
+    now, event, segment = run.state.status(), run.state.events.last(1)[0], run.state.lineage().segments[-1]
+    assert now is not None
+    assert (now.status, now.who, now.reason, now.pause) == (Status.WARMING, "ada", "a wider model", paused.pause)
+    assert event.details == {"reason": "a wider model", "operation": "op-1", "epoch": 2, "version": 1,
+                             "digest": staged.digest, "status": "warming"}
+    assert (segment.first, segment.parent, segment.operation) == (1, 0, "op-1")
 
 
 def test_staging_stores_the_same_arrays_as_publishing(run: Run) -> None:

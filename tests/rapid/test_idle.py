@@ -3,6 +3,9 @@
 import json
 import time
 
+import pytest
+
+from rapid.store.errors import Corrupt
 from rapid.store.events import event_fields
 from rapid.store.idle import note_overdue
 from rapid.store.leases import Instance, Lease
@@ -23,6 +26,25 @@ def pause(state: RunState) -> int:
 def test_no_acknowledgements_before_the_first_pause(state: RunState) -> None:
     instance(state, "rollout")
     assert state.idle_report() == (0, 1, 0.0, {}, [])
+
+
+def test_status_of_an_earlier_release_has_no_pause(state: RunState) -> None:
+    instance(state, "rollout")
+    row = {"status": "paused", "since": 1.0, "who": "ada", "reason": ""}
+    state.redis.set(state.keys.status, json.dumps(row))
+    assert state.idle_report() == (0, 1, 0.0, {}, [])
+    state.redis.delete(state.keys.status, state.keys.record)
+    assert state.idle_report() == (0, 0, 0.0, {}, [])
+
+
+def test_lost_pause_document_leaves_the_instances(state: RunState) -> None:
+    """A killed Redis may have lost the time of the pause and the record."""
+    lease = instance(state, "rollout")
+    number = pause(state)
+    lease.renew({}, 0, 1, number, True)
+    state.redis.delete(state.keys.pause, state.keys.record)
+    report = state.idle_report()
+    assert report[:3] == (1, 0, 0.0) and list(report.acknowledged) == ["rollout/0"] and report.waiting_for == []
 
 
 def test_every_playing_or_learning_kind_must_acknowledge(state: RunState) -> None:
@@ -138,6 +160,53 @@ def test_new_epoch_needs_new_acknowledgements(state: RunState) -> None:
     assert report.epoch == 2 and report.waiting_for == ["rollout/0"] and list(report.acknowledged) == ["rollout/dead"]
     rollout.renew({}, 2, 2, number, True)
     assert not state.idle_report().waiting_for
+
+
+@pytest.mark.parametrize("change", [{"epoch": 1}, {"epoch": 3}, {"life": "0"}, {"life": "z" * 99}, {"pause": 1},
+                                    {"pause": 3}, {"gone": True}, {"quiet": False}])
+def test_live_instance_acknowledges_for_its_process_epoch_and_pause(state: RunState, change: dict[str, object]) -> None:
+    """An acknowledgement of another process, epoch or pause is not one, whichever is newer."""
+    lease = instance(state, "rollout")
+    pause(state)
+    state.transition(Status.RUNNING, "test")
+    number, key, record = pause(state), state.keys.quiet("rollout", "0"), state.record()
+    assert number == 2 and record is not None
+    state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
+    lease.renew({}, 2, 2, number, True)
+    assert state.idle_report().waiting_for == [] and list(state.idle_report().acknowledged) == ["rollout/0"]
+    text: bytes = state.redis.get(key)  # type: ignore[assignment]
+    state.redis.set(key, json.dumps({**json.loads(text), **change}))
+    report = state.idle_report()
+    assert report.waiting_for == ["rollout/0"] and report.acknowledged == {}
+
+
+def test_all_instances_are_in_order(state: RunState) -> None:
+    leases = {f"{kind}/{i}": instance(state, kind, str(i)) for kind in ("rollout", "inference") for i in (2, 0, 1)}
+    number = pause(state)
+    assert state.idle_report().waiting_for == sorted(leases)
+    for name in ("rollout/1", "inference/2"):
+        leases[name].renew({}, 1, 1, number, True)
+    report = state.idle_report()
+    assert list(report.acknowledged) == ["inference/2", "rollout/1"]
+    assert report.waiting_for == ["inference/0", "inference/1", "rollout/0", "rollout/2"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"pause": 1}', '{"pause": 1, "quiet": true, "at": "x"}',
+                                  '{"pause": 1, "quiet": true, "at": 1.0, "epoch": 1}'])
+def test_damaged_acknowledgement_is_named(state: RunState, text: str) -> None:
+    instance(state, "rollout")
+    pause(state)
+    state.redis.set(state.keys.quiet("rollout", "0"), text)
+    with pytest.raises(Corrupt, match="five:r:quiet:rollout:0 is damaged"):
+        state.idle_report()
+
+
+def test_pause_without_a_record_enrols_its_instances(state: RunState) -> None:
+    """A run of an earlier release that was not opened yet."""
+    instance(state, "rollout")
+    state.redis.delete(state.keys.record)
+    pause(state)
+    assert state.idle_report()[:2] == (1, 0) and state.idle_report().waiting_for == ["rollout/0"]
 
 
 def test_lost_acknowledgement_is_sent_again(state: RunState) -> None:
