@@ -185,7 +185,9 @@ class AnnealReconciler:
 
 def fail_on_request(anneal: Anneal, who: str, reason: str) -> Transition:
     """Return the step that fails the anneal at an operator's request, without another attempt. Raise
-    five.agent.anneal.transitions.NotPossible."""
+    five.agent.anneal.transitions.InvalidTransition."""
     step = fail(anneal, f"{who} requested the revert{f': {reason}' if reason else ''}")
+    if step.anneal.policy.on_fail == "stop":
+        return step
     policy = step.anneal.policy.model_copy(update={"on_fail": "stop"})
-    return Transition(step.anneal.model_copy(update={"policy": policy}), step.follows, step.changed)
+    return Transition(step.anneal.model_copy(update={"policy": policy, "revision": anneal.revision + 1}), step.follows)
