@@ -11,15 +11,11 @@ STATE = gauge("controller", "anneal", "state", "1 for the state that the anneal 
               "aborted, failed, reverted. 0 for all before the first.", ("state",))
 ATTEMPT = gauge("controller", "anneal_attempt", "info", "Which try of the anneal it is, from 1; 0 before the first.")
 
-for _state in AnnealState:
-    STATE.labels(_state)
-
 
 def show_anneal(anneal: Anneal | None, head: Callable[[], int | None]) -> None:
     """Set the gauges to the anneal's current state."""
-    if anneal is None:
-        return
-    SHARE.set(anneal.share(head() or 0))
-    ATTEMPT.set(anneal.attempt)
+    if anneal is not None:
+        SHARE.set(anneal.share(head() or 0))
+        ATTEMPT.set(anneal.attempt)
     for state in AnnealState:
-        STATE.labels(state).set(anneal.state is state)
+        STATE.labels(state).set(anneal is not None and anneal.state is state)
