@@ -95,7 +95,7 @@ class EnvSlots:
     def rows(self) -> Ints:
         """Sides that inference plays, as indices into [G * 2]."""
         if self._rows is None:
-            self._rows = np.flatnonzero(self.acting.reshape(-1))
+            self._rows = np.flatnonzero(self.acting.ravel())
         return self._rows
 
     def flags(self, step: int) -> npt.NDArray[np.uint8]:

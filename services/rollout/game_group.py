@@ -236,11 +236,11 @@ class GameGroup:
         buffer.logp[row, games, sides] = answer.log_probabilities
         buffer.values[row, games, sides] = answer.values
         buffer.versions[row, games, sides] = answer.versions
-        newest = answer.versions[slots.policies.reshape(-1)[rows] == NEWEST]
+        newest = answer.versions[slots.policies.ravel()[rows] == NEWEST]
         if len(newest):
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
-        sample_starts = rows[slots.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
+        sample_starts = rows[slots.flags(step).ravel()[rows] & WANT_STATE != 0]
         full = slots.full_segments(step)
         if len(full):
             answer_row = {int(row): i for i, row in enumerate(sample_starts)}

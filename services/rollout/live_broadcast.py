@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 
 
 class LiveBroadcast:
-    """Broadcasts one group's games. The group calls it between steps; without viewers a call costs one test of a set.
+    """Broadcasts one group's games. The group calls it between steps; without viewers a call costs microseconds.
 
     ``rules`` is the game's configuration, ``rewards`` that of the rewards shown, ``run`` the run's name for the header.
     """
@@ -52,10 +52,8 @@ class LiveBroadcast:
         self._records = records
         if self._cameras or self._source.watched.games:
             self._run_guarded(lambda: self._update_viewers(records, slots, environment))
-            slots.watched[:] = False
-            slots.watched[list(self._cameras)] = True
-        elif slots.watched.any():
-            slots.watched[:] = False
+        slots.watched[:] = False
+        slots.watched[list(self._cameras)] = True
 
     def _update_viewers(self, records: Sequence[GameRecord], slots: EnvSlots, environment: Environment) -> None:
         for slot, record in enumerate(records):
@@ -85,7 +83,7 @@ class LiveBroadcast:
     def _add_policy_debug(self, step: int, buffer: StepBuffer, slots: EnvSlots, answer: ActResult,
                           environment: Environment) -> None:
         row, rows = buffer.row(step), slots.rows
-        asked = rows[slots.flags(step).reshape(-1)[rows] & WANT_POLICY_DEBUG != 0]
+        asked = rows[slots.flags(step).ravel()[rows] & WANT_POLICY_DEBUG != 0]
         at = {int(r): i for i, r in enumerate(asked)}
         for slot, (_, camera) in self._cameras.items():
             for side in range(SIDES):

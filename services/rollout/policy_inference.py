@@ -39,7 +39,7 @@ async def act(inference: Inference, buffer: StepBuffer, slots: EnvSlots, step: i
     Raises InferenceLost. Call `replay_and_act` then, and for sides whose sessions the answer does not know.
     """
     rows = slots.rows
-    return await _request(inference, buffer, slots, rows, step, slots.flags(step).reshape(-1)[rows])
+    return await _request(inference, buffer, slots, rows, step, slots.flags(step).ravel()[rows])
 
 
 async def replay_and_act(inference: Inference, buffer: StepBuffer, slots: EnvSlots, step: int, lost: Bools
@@ -49,8 +49,8 @@ async def replay_and_act(inference: Inference, buffer: StepBuffer, slots: EnvSlo
     Each lost side is restored to its last known state and replays its recorded steps before the request. Raises
     InferenceLost when that fails as well.
     """
-    rows = np.flatnonzero(lost.reshape(-1))
-    known = slots.boundary.reshape(-1)[rows]
+    rows = np.flatnonzero(lost.ravel())
+    known = slots.boundary.ravel()[rows]
     start_step = np.repeat(slots.start_step, SIDES)[rows]
     first = int(known.min(initial=step))
     for past in range(first, step):
@@ -65,7 +65,7 @@ async def replay_and_act(inference: Inference, buffer: StepBuffer, slots: EnvSlo
         if len(answer.unknown_sessions):
             raise InferenceLost("sessions were lost again during replay")
     all_rows = slots.rows
-    flags = slots.flags(step).reshape(-1)[all_rows]
+    flags = slots.flags(step).ravel()[all_rows]
     answer = await _request(inference, buffer, slots, all_rows, step, flags)
     if len(answer.unknown_sessions):
         raise InferenceLost("more sessions were lost during replay")
@@ -87,7 +87,7 @@ async def _request(inference: Inference, buffer: StepBuffer, slots: EnvSlots, ro
         actions = buffer.actions[buffer.row(step)]
         replayed = actions.reshape(sides, *actions.shape[2:])[rows[replay]]
     try:
-        return await inference.act(slots.sessions.reshape(-1)[rows], slots.policies.reshape(-1)[rows], flags,
+        return await inference.act(slots.sessions.ravel()[rows], slots.policies.ravel()[rows], flags,
                                    observations, states, replayed)
     except CallFailed as failure:
         if failure.code is StatusCode.NOT_FOUND:

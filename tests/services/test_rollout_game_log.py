@@ -79,18 +79,25 @@ async def test_longest_waiting_records_are_dropped_in_an_outage(series: Series, 
     assert written(series) == ["b", "c"]
 
 
-async def test_log_writes_at_its_interval(series: Series, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(game_log, "WRITE_SECONDS", 0.2)
+async def test_log_writes_once_a_second(series: Series, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait is replaced, so that each turn is one second for the log and none for the test."""
     log = GameLog(series)
-    log.put({"game": "a"})
-    task = asyncio.create_task(log.run())
-    await asyncio.sleep(0.1)
-    log.put({"game": "b"})
-    await asyncio.sleep(0.05)
-    assert written(series) == ["a"]
-    await asyncio.sleep(0.3)
-    assert written(series) == ["a", "b"]
-    task.cancel()
+    waits: list[float] = []
+    found: list[list[str]] = []
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+        found.append(written(series))
+        if len(waits) == 3:
+            raise asyncio.CancelledError
+        log.put({"game": f"after {len(waits)} s"})
+
+    monkeypatch.setattr(game_log.asyncio, "sleep", wait)
+    log.put({"game": "at the start"})
+    with pytest.raises(asyncio.CancelledError):
+        await log.run()
+    assert waits == [1.0] * 3
+    assert found == [["at the start"], ["at the start", "after 1 s"], ["at the start", "after 1 s", "after 2 s"]]
 
 
 async def test_nothing_is_written_without_a_record(series: Series) -> None:

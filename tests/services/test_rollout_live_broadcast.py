@@ -1,6 +1,7 @@
 """Live broadcast of a group's games with and without viewers."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,9 @@ class SteppedGames:
     async def begin(self) -> None:
         for place, record in enumerate(self.records):
             self.slots.start_game(place, 0, record.match.seats)
-        await self.environment.reset(np.arange(2, dtype=np.int32), np.array([[0, 0], [0, 3]], np.uint8),
+        controllers = [[3 * (record.match.bot is not None and side == record.match.side) for side in range(2)]
+                       for record in self.records]
+        await self.environment.reset(np.arange(2, dtype=np.int32), np.array(controllers, np.uint8),
                                      self.buffer.observation(0))
 
     async def step(self, count: int = 1) -> None:
@@ -77,7 +80,7 @@ class SteppedGames:
             aim = np.zeros((n, 1, UNITS), np.float16)
             aim[..., 0] = 0.75  # the first slot is the hero itself
             policy_debug = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
-                        "win_probability": np.full((n, 1), 0.625, np.float16),
+                        "win_probability": np.linspace(0.625, 0.25, n, dtype=np.float16)[:, None],
                         "net_worth_rank": np.broadcast_to(np.float16([0.5, 0.25, 0.125, 0.125, 0]), (n, 1, 5)),
                         "building_events": np.linspace(0.9, 0.5, BUILDINGS, dtype=np.float16)[None, None].repeat(n, 0)
                         } if n else {}
@@ -143,6 +146,25 @@ async def test_watched_game_includes_policy_debug() -> None:
     assert not (played.slots.flags(played.steps) & WANT_POLICY_DEBUG).any()
 
 
+@pytest.mark.parametrize("bot_side", [0, 1])
+async def test_policy_debug_is_shown_for_the_side_that_acted(bot_side: int) -> None:
+    """Three sides act. Their win probabilities are 0.625, 0.4375 and 0.25."""
+    played = SteppedGames()
+    played.records[1] = GameRecord(Match("bb" * 8, bot="scripted", side=bot_side), played.records[1].earned)
+    await played.begin()
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8, "bb" * 8}))
+    await played.step(FIRST_STEPS + 1)
+    shown = {}
+    for kind, game, body in played.source.sent:
+        if kind == "header":
+            schema = read_header(body)[1]
+        else:
+            thought = next(iter(read_chunk(body, schema))).frame["thought"]
+            win = schema.table("thought").column("win")
+            shown[game[:2]] = [round(int(thought[row, win]) / 65535, 3) for row in (0, 5)]
+    assert shown == {"aa": [0.625, 0.438], "bb": [0.0 if side == bot_side else 0.25 for side in range(2)]}
+
+
 async def test_broadcast_error_does_not_stop_games() -> None:
     played = SteppedGames()
     await played.begin()
@@ -158,7 +180,10 @@ async def test_broadcast_error_does_not_stop_games() -> None:
     assert not (played.slots.flags(played.steps) & WANT_POLICY_DEBUG).any()
 
 
-async def test_abandoned_game_leaves_the_live_list() -> None:
+@pytest.mark.parametrize("successor", ["00" * 8, "dd" * 8])
+@pytest.mark.parametrize("is_watched", [False, True], ids=["unwatched", "watched"])
+async def test_abandoned_game_leaves_the_live_list(successor: str, is_watched: bool) -> None:
+    """The game that follows it in the slot is shown if it is watched too."""
     played = SteppedGames()
     await played.begin()
     played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
@@ -166,16 +191,22 @@ async def test_abandoned_game_leaves_the_live_list() -> None:
     first, second = played.broadcast.games()
     assert (first["game"], first["players"], first["kind"]) == ("aa" * 8, ["newest", "newest"], "training")
     assert second["players"] == ["newest", "scripted"] and second["kills"] == [0, 0] and second["time"] > 0
-    played.records[0] = GameRecord(Match("dd" * 8), played.records[0].earned)
+    played.records[0] = GameRecord(Match(successor), played.records[0].earned)
+    if is_watched:
+        played.source.watched = WatchedGames(games=frozenset({"aa" * 8, successor}))
     await played.step(1)
-    assert played.source.sent[-1][:2] == ("end", "aa" * 8)
+    kinds = [(kind, game) for kind, game, _ in played.source.sent]
+    assert kinds == [("header", "aa" * 8), ("chunk", "aa" * 8), ("end", "aa" * 8),
+                     *([("header", successor)] if is_watched else [])]
 
 
 async def test_end_of_a_game_is_announced_with_its_winner() -> None:
     played = SteppedGames()
     await played.begin()
     played.source.watched = WatchedGames(games=frozenset({"aa" * 8, "bb" * 8}))
-    await played.step(3)
+    await played.step(1)
+    seconds = float(played.broadcast._outcome.game_time[1])  # type: ignore[union-attr]
+    await played.step(2)
     step = played.environment.step
 
     async def ending(*arguments: Any) -> StepResult:
@@ -188,6 +219,7 @@ async def test_end_of_a_game_is_announced_with_its_winner() -> None:
     assert played.source.facts[-1] == {"winner": 2}
     chunk = played.source.facts[-2]
     assert chunk["steps"] == 4 and chunk["time"] == round(chunk["time"], 2)
+    assert chunk["time"] == pytest.approx(seconds, abs=0.005), "the chunk does not begin with the first watched step"
     assert list(played.broadcast._cameras) == [0]  # the next game in the slot is not watched
 
 
@@ -259,17 +291,32 @@ async def test_list_of_live_games_names_versions_and_is_bounded(monkeypatch: pyt
     played = SteppedGames()
     played.records[1] = GameRecord(Match("bb" * 8, opponent=4, side=0), played.records[1].earned,
                                    GameVariant("new", "patch-1"))
-    played.records[0].began -= 100.0
+    monkeypatch.setattr(live_broadcast, "time", SimpleNamespace(monotonic=lambda: 1012.34))
+    played.records[0].began, played.records[1].began = 900.0, 1012.29
     assert played.broadcast.games() == []
     await played.begin()
     played.broadcast.update_viewers(played.records, played.slots, played.environment)
     first, second = played.broadcast.games()
     assert first == {"game": "aa" * 8, "run": "trial", "source": "rollout/0", "players": ["newest", "newest"],
-                     "kind": "training", "variant": "", "wall_seconds": first["wall_seconds"]}
-    assert 100 <= first["wall_seconds"] < 160 and 0 <= second["wall_seconds"] < 60
+                     "kind": "training", "variant": "", "wall_seconds": 112.3}
+    assert second["wall_seconds"] == 0.1
     assert second["players"] == ["version-4", "newest"] and second["variant"] == "new"
     await played.step(1)
     first, _ = played.broadcast.games()
+    assert first["time"] == pytest.approx(float(played.broadcast._outcome.game_time[0]), abs=0.05)  # type: ignore[union-attr]
     assert first["time"] == round(first["time"], 1) and first["level"] == [1, 1]
     monkeypatch.setattr(live_broadcast, "LISTED_GAMES", 1)
     assert [entry["game"] for entry in played.broadcast.games()] == ["aa" * 8]
+
+
+@pytest.mark.parametrize(("match", "players"), [
+    (Match("aa" * 8), ["newest", "newest"]),
+    (Match("aa" * 8, opponent=0, side=0), ["version-0", "newest"]),
+    (Match("aa" * 8, opponent=7, side=1), ["newest", "version-7"]),
+    (Match("aa" * 8, bot="scripted", side=0), ["scripted", "newest"]),
+    (Match("aa" * 8, bot="scripted", side=1), ["newest", "scripted"])])
+def test_list_of_live_games_names_the_player_of_each_side(match: Match, players: list[str]) -> None:
+    played = SteppedGames()
+    played.records[0] = GameRecord(match, played.records[0].earned)
+    played.broadcast.update_viewers(played.records, played.slots, played.environment)
+    assert played.broadcast.games()[0]["players"] == players
