@@ -72,6 +72,12 @@ def test_loss_changes_no_quality() -> None:
     assert [(o.games, o.wins) for o in league.opponents] == [(0, 0), (3, 2)]
 
 
+@pytest.mark.parametrize("top", [0.0, -900.0, -1e6])
+def test_probabilities_depend_only_on_differences(top: float) -> None:
+    """In a long run all qualities have fallen far below 0, where their exponentials are 0."""
+    assert list(make_league([top, top - math.log(3)]).probabilities().values()) == pytest.approx([0.75, 0.25])
+
+
 def test_quality_drop_is_bounded() -> None:
     league = make_league([0.0, -700.0, -2000.0])
     play(league, 20, won=True)
@@ -101,7 +107,8 @@ def test_opponents_follow_the_paper_shares() -> None:
 
 def test_empty_pool_gives_the_newest_version() -> None:
     rng = np.random.default_rng(0)
-    assert all(League(PAPER).choose(rng).past is None for _ in range(50))
+    choices = [League(PAPER).choose(rng) for _ in range(50)]
+    assert {(choice.past, choice.probability) for choice in choices} == {(None, 1.0)}
     with pytest.raises(LookupError, match="empty"):
         League(PAPER).sample(0.5)
 

@@ -7,7 +7,7 @@ softmax of qualities. A quality falls when its opponent is beaten, so opponents 
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class OpponentChoice:
     past: int | None
     side: int
     probability: float = 1.0
-    active: ActiveVersion | None = field(default=None, compare=False)
+    active: ActiveVersion | None = None
 
 
 class League:
@@ -82,12 +82,13 @@ class League:
         """Add an opponent, or replace the one of its version. Raise ValueError for a quality that is not finite."""
         if not math.isfinite(opponent.quality):
             raise ValueError(f"quality {opponent.quality} of version {opponent.version}: it must be finite")
+        previous = self._opponents.get(opponent.version)
+        if previous is None or previous.quality != opponent.quality:
+            self._softmax = None
         self._opponents[opponent.version] = opponent
         index = self._index.setdefault(opponent.version, len(self._index))
         if index == len(self._qualities):
             self._qualities = np.concatenate((self._qualities, np.zeros(index + 64)))
-        if self._softmax is not None and (index >= len(self._softmax) or self._qualities[index] != opponent.quality):
-            self._softmax = None
         self._qualities[index] = opponent.quality
 
     def remove(self, version: int) -> None:
