@@ -1,6 +1,5 @@
 """The opponent pool with a real Redis."""
 
-import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,8 @@ import pytest
 import redis
 
 from five.agent.config import LeagueConfig
-from five.protos.v1 import opponents_pb2
 from five.services.opponents.__main__ import is_eligible
 from five.services.opponents.pool import OpponentPool
-from five.services.opponents.service import OpponentService
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.lineage import Lineage, current_line_filter, new_segment
@@ -179,35 +176,6 @@ def test_result_against_a_removed_version_does_not_count(state: RunState) -> Non
     state.table("league").set("version:0", None)
     assert not pool.report("b", 0, won=False)
     assert [o.version for o in pool.league().opponents] == [10]
-
-
-def ask(call: object) -> object:
-    return asyncio.run(call)  # type: ignore[arg-type]
-
-
-def test_opponent_gets_the_other_side(state: RunState) -> None:
-    pool = OpponentPool(state, CONFIG, seed=0)
-    pool.on_version(0)
-    servicer = OpponentService("trial", pool, epoch=1)
-    for i in range(20):
-        request = opponents_pb2.AssignOpponentRequest(run="trial", game_id=str(i), epoch=1)
-        answer = ask(servicer.AssignOpponent(request, None))
-        match = pool.assign(str(i))
-        assert isinstance(answer, opponents_pb2.AssignOpponentResponse)
-        assert answer.version == (-1 if match.past is None else match.past)
-        assert answer.side == 1 - match.side
-
-
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"run": "other"}, "run 'trial'"), ({"game_id": ""}, "game_id"), ({"game_id": "x" * 200}, "game_id"),
-    ({"outcome": 0}, "outcome"),
-])
-def test_invalid_report_is_refused(state: RunState, changes: dict[str, object], words: str) -> None:
-    servicer = OpponentService("trial", OpponentPool(state, CONFIG, seed=0), epoch=1)
-    values: dict[str, object] = {"run": "trial", "game_id": "g", "opponent_version": 0, "outcome": 1,
-                                 "epoch": 1} | changes
-    with pytest.raises(ValueError, match=words):
-        ask(servicer.ReportResult(opponents_pb2.ReportResultRequest(**values), None))  # type: ignore[arg-type]
 
 
 def test_warm_up_version_does_not_join_the_pool(redis_client: redis.Redis, tmp_path: Path) -> None:
