@@ -90,7 +90,7 @@ def test_bottleneck_follows_shares_of_time() -> None:
     assert "first version" in bottleneck(ALL, {})
     assert bottleneck(ALL, {"busy_share": 0.95, "wait_share": 0.0}).startswith("the optimizer")
     assert bottleneck(ALL, {"busy_share": 0.2, "wait_share": 0.8}).startswith("the games")
-    waiting = [*ALL[:2], instance("rollout", inference=0.9)]
+    waiting = [*ALL[:2], instance("rollout", inference_wait_share=0.9)]
     assert bottleneck(waiting, {"busy_share": 0.2, "wait_share": 0.8}).startswith("inference")
 
 

@@ -19,7 +19,7 @@ def bottleneck(live: Sequence[Instance], newest: dict[str, Any]) -> str:
     if busy > 0.85:
         return f"the optimizer: it computes {100 * busy:.0f} % of the time, games wait for it"
     rollouts = [i.stats for i in live if i.kind == "rollout"]
-    waits = [float(s["inference"]) for s in rollouts if "inference" in s]
+    waits = [float(s["inference_wait_share"]) for s in rollouts if "inference_wait_share" in s]
     if waits and sum(waits) / len(waits) > 0.5:
         return f"inference: rollouts wait for it {100 * sum(waits) / len(waits):.0f} % of the time"
     return f"the games: the optimizer waits {100 * newest.get('wait_share', 0):.0f} % of the time for samples"
