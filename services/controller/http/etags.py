@@ -21,7 +21,7 @@ def _parse_tags(header: str, name: str) -> set[str]:
     found, at = set(), 0
     while at < len(header):
         match = _TAG.match(header, at)
-        if match is None or match.end() == at:
+        if match is None:
             raise Problem(422, f'{name} {header[:80]!r}: expected the quoted ETag of a GET, or *')
         weak, tag, star = match.groups()
         if not weak:
