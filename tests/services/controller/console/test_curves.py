@@ -1,4 +1,4 @@
-"""Curves and timeline marks: bounded points, preserved spikes, gaps, and incremental reads."""
+"""Curves: bounded points, preserved spikes, gaps, and incremental reads."""
 
 import math
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from five.services.controller.console.curves import MAX_RECORDS, Columns, Curves, downsample, numeric_fields
-from five.services.controller.console.timeline import Timeline, timeline_event
-from rapid.store.events import Event, Events
+from five.services.controller.console.curves import MAX_RECORDS, Columns, Curves, downsample, gaps, numeric_fields
 from rapid.store.series import Record, Series
 
 
@@ -37,11 +35,15 @@ def test_every_number_of_a_record_has_a_path() -> None:
                 "win_rates": {"scripted": 0.5},
                 "bounds": {"scripted": [0.4, 0.6]},
                 "histogram": [1, 2, 3],
+                "one": [1],
+                "names": ["a", 1],
+                "won": {"by": {"radiant": 2, "surrender": False}},
                 "none": None,
             }
         )
     )
-    assert found == {"mu": 3.0, "win_rates/scripted": 0.5, "bounds/scripted/0": 0.4, "bounds/scripted/1": 0.6}
+    assert found == {"mu": 3.0, "win_rates/scripted": 0.5, "bounds/scripted/0": 0.4, "bounds/scripted/1": 0.6,
+                     "won/by/radiant": 2.0}
 
 
 def test_few_records_are_returned_unchanged() -> None:
@@ -81,41 +83,78 @@ def test_the_oldest_records_are_dropped_above_the_limit(monkeypatch: pytest.Monk
     assert np.all(np.diff(columns.column("version")) == 1) and MAX_RECORDS > 200_000
 
 
-def test_large_numbers_of_versions_stay_whole() -> None:
+def test_numbers_have_six_digits_and_versions_all() -> None:
     columns = Columns()
-    columns.append(Record("1-0", 1.0, {"version": 123_456_789}))
-    assert downsample(columns, ["version"], 10, None, None)["fields"]["version"]["mean"] == [123_456_789]
+    columns.append(Record("1-0", 1.23456, {"version": 123_456_789, "steps": 123_456_789, "loss": math.inf}))
+    found = downsample(columns, ["version", "steps", "loss"], 10, None, None)
+    assert {name: field["mean"] for name, field in found["fields"].items()} == {
+        "version": [123_456_789], "steps": [123_457_000], "loss": [None]}
+    assert found["at"] == [1.235]
+
+
+def test_series_without_records_is_empty() -> None:
+    assert downsample(Columns(), ["version"], 10, None, None) == {
+        "total": 0, "first": None, "last": None, "names": [], "gaps": [], "at": [], "fields": {}}
+
+
+def test_point_summarizes_its_interval() -> None:
+    """Intervals are equally long, whatever they hold. One without records has no point, one without values None."""
+    columns = Columns()
+    for at, values in ((0.0, {"loss": 1}), (1.0, {"loss": 4}), (2.0, {}), (6.0, {}), (7.0, {}), (18.0, {"loss": 7}),
+                       (20.0, {"loss": -3})):
+        columns.append(Record("1-0", 100.0 + at, values))
+    found = downsample(columns, ["loss"], 4, None, None)
+    assert found["at"] == [101.0, 106.5, 119.0] and found["total"] == 7
+    assert found["fields"] == {"loss": {"mean": [2.5, None, 2.0], "low": [1.0, None, -3.0], "high": [4.0, None, 7.0]}}
+    assert downsample(columns, ["loss"], 7, None, None)["fields"]["loss"] == {"mean": [1, 4, None, None, None, 7, -3]}
+
+
+@pytest.mark.parametrize(("start", "end", "first", "last"), [
+    (None, None, 0, 9), (3.0, 5.0, 2, 6), (2.5, 5.5, 2, 6), (None, 5.0, 0, 6), (3.0, None, 2, 9), (0.0, 9.0, 0, 9),
+    (-5.0, -1.0, 0, 0), (20.0, 30.0, 9, 9)])
+def test_range_is_selected_by_time(start: float | None, end: float | None, first: int, last: int) -> None:
+    found = downsample(records(10), ["version"], 100, None if start is None else 1000 + start,
+                       None if end is None else 1000 + end)
+    assert found["fields"]["version"]["mean"] == list(range(first, last + 1)) and found["total"] == last + 1 - first
+    assert (found["first"], found["last"]) == (1000.0, 1009.0), "of the whole series"
+
+
+def test_unknown_columns_are_ignored_above_the_limit() -> None:
+    columns = Columns()
+    columns.append(Record("1-0", 1.0, {f"field-{n:03}": n for n in range(250)}))
+    columns.append(Record("2-0", 2.0, {"field-249": 1, "field-199": 5, "other": 3}))
+    assert columns.names() == [f"field-{n:03}" for n in range(200)]
+    assert columns.column("field-199").tolist() == [199, 5] and np.isnan(columns.column("other")).all()
+    assert len(columns.column("other")) == 2 and np.isnan(columns.column("field-000")[1])
+
+
+@pytest.mark.parametrize(("at", "found"), [
+    ([0, 1, 100], []), ([0, 1, 2, 100], [(2, 100)]), ([0, 1, 2, 17, 18], []), ([0, 1, 2, 17.5, 18.5], [(2, 17.5)]),
+    ([0, 10, 20, 80, 90], []), ([0, 10, 20, 81, 91], [(20, 81)]), ([0, 99, 100, 101, 102, 203], [(0, 99), (102, 203)])])
+def test_gap_is_six_usual_intervals_and_15_seconds(at: list[float], found: list[tuple[float, float]]) -> None:
+    assert gaps(np.array(at, float)) == found
+
+
+def test_the_newest_gaps_are_sent() -> None:
+    steps = np.tile([1.0, 1.0, 100.0], 250)
+    found = gaps(np.append(0.0, np.cumsum(steps)))
+    assert len(found) == 200 and found[0] == (5102.0, 5202.0) and found[-1] == (25400.0, 25500.0)
 
 
 def test_curves_read_on_and_are_shared(redis_client: redis.Redis) -> None:
     series = Series(redis_client, "trial")
-    series.extend("versions", [{"version": n} for n in range(5)])
+    for n in range(5):
+        redis_client.xadd(series.key("versions"), {"v": f'{{"version": {n}}}'}, id=f"{n + 1}000-0")
     curves = Curves(series)
     first = curves.curves("versions", ["version"], 100)
     assert first["fields"]["version"]["mean"] == [0, 1, 2, 3, 4]
     assert curves.curves("versions", ["version"], 100) is first
+    assert curves.curves("versions", ["version"], 2)["fields"]["version"]["mean"] == [0.5, 3.0]
+    assert curves.curves("versions", ["version"], 100, 1.5, 2.5)["fields"]["version"]["mean"] == [0, 1, 2]
+    series.append("games", {"seconds": 7.5})
+    games = curves.curves("games", ["seconds", "version"], 100)
+    assert games["fields"] == {"seconds": {"mean": [7.5]}}
     series.append("versions", {"version": 5})
     assert curves.curves("versions", ["version"], 100)["fields"]["version"]["mean"] == [0, 1, 2, 3, 4, 5]
-
-
-def test_timeline_marks_selected_events_only(redis_client: redis.Redis) -> None:
-    events, series = Events(redis_client, "trial"), Series(redis_client, "trial")
-    events.append("ada", "run.cut_over", {"operation": "surgery-1", "plan": "wider", "version": 250})
-    events.append("ada", "run.cut_over", {"operation": "revert-1", "to_version": 9, "version": 260})
-    events.append("optimizer", "checkpoint.committed", {"version": 7})
-    marks = Timeline(events, series)
-    assert [(m.kind, m.label, m.version) for m in marks.all()] == [("surgery", "wider", 250), ("revert", "revert", 260)]
-    series.append(
-        "schedules",
-        {
-            "name": "learning_rate",
-            "who": "ada",
-            "after": {"initial": 1.0, "ramps": [{"start": 300, "length": 10, "to": 1e-5}]},
-            "before": {},
-        },
-    )
-    events.append("grace", "run.pausing", {"reason": "a look"})
-    assert {(m.kind, m.who) for m in marks.all()[2:]} == {("ramp", "ada"), ("pause", "grace")}
-    events.append("controller", "events.lost", {"writer": "optimizer", "events": 3})
-    assert ("failure", "events of optimizer lost before they were recorded") in [(m.kind, m.label) for m in marks.all()]
-    assert timeline_event(Event("1-0", 1.0, "optimizer", "version.published", {})) is None
+    assert curves.curves("games", ["seconds", "version"], 100) is games
+    assert len(curves._made) == 2, "results of fewer records are forgotten"
