@@ -13,6 +13,7 @@ import re
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -105,11 +106,10 @@ def require_distinct(entries: Sequence[TokenEntry], where: str) -> None:
     if len(entries) > MAX_ENTRIES:
         raise ValueError(f"{where}: {len(entries)} tokens, at most {MAX_ENTRIES} are allowed")
     for key in ("name", "sha256"):
-        values = [getattr(entry, key) for entry in entries]
-        double = sorted({v for v in values if values.count(v) > 1})
+        count = Counter(getattr(entry, key) for entry in entries)
+        double = sorted({entry.name for entry in entries if count[getattr(entry, key)] > 1})
         if double:
-            names = double if key == "name" else [e.name for e in entries if e.sha256 in double]
-            raise ValueError(f"{where}: duplicate {key} of {', '.join(names)}: names and hashes must be unique")
+            raise ValueError(f"{where}: duplicate {key} of {', '.join(double)}: names and hashes must be unique")
 
 
 def write(path: Path, entries: Iterable[TokenEntry]) -> None:
