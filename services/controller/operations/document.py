@@ -96,13 +96,13 @@ EXAMPLE: dict[str, Any] = {
     "request": {"plan": "name: wider\nparent: 9f2d51c07ab3e684\nsteps:\n- kind: grow_lstm\n  to: 256\n",
                 "digest": "4c0e2f1a" * 8, "name": "wider", "parent": "9f2d51c07ab3e684", "epoch": 1, "hold": True,
                 "warm_up_versions": 8, "bounds": {}},
-    "created_at": 1789000000.0, "ended_at": None, "state": "going", "was": "running",
+    "created_at": 1767269100.0, "ended_at": None, "state": "going", "was": "running",
     "steps": [
-        {"name": "pause", "state": "going", "attempt": 1, "started_at": 1789000000.5, "ended_at": None,
-         "deadline": 1789000300.5, "error": "", "waiting_for": ["rollout/3"], "result": {}},
+        {"name": "pause", "state": "going", "attempt": 1, "started_at": 1767269100.5, "ended_at": None,
+         "deadline": 1767269400.5, "error": "", "waiting_for": ["rollout/3"], "result": {}},
         *({"name": name, "state": "waiting", "attempt": 0, "started_at": None, "ended_at": None, "deadline": None,
            "error": "", "waiting_for": [], "result": {}} for name in SURGERY_STEPS[1:])],
-    "cancel": None, "go_on": None, "failed_at": "", "waiting_for": [], "outcome": "", "changes": 2}
+    "cancel": None, "go_on": None, "failed_at": "", "waiting_for": [], "outcome": "", "changes": 3}
 
 
 class Operation(BaseModel):

@@ -1,22 +1,30 @@
 """The document of an operation: its steps by kind, what it may still undo, and the events of its changes."""
 
+import time
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from five.agent.surgery.plan import Plan
+from five.run.config.controller import OperationsConfig
+from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import (
     EXAMPLE,
     STEPS_OF,
     Operation,
     OperationKind,
+    OperationRequest,
     OperationState,
     OperatorDecision,
     StepState,
     change_event,
     new_operation,
 )
-from tests.services.controller.operations.memory_backend import REQUEST
+from five.services.controller.operations.engine import advance
+from five.services.controller.surgery.plans import surgery_request
+from rapid.store.record import RunRecord
+from tests.services.controller.operations.memory_backend import REQUEST, MemoryBackend
 
 DECISION = OperatorDecision(who="bob", at=5.0, reason="too late")
 
@@ -47,13 +55,41 @@ def test_documents_and_their_parts_are_immutable_and_closed() -> None:
             type(part).model_validate({**part.model_dump(), "unknown": 1})
 
 
-def test_example_of_the_rest_page_is_a_surgery_that_has_begun() -> None:
-    shown = Operation.model_validate(EXAMPLE)
+def test_request_asks_for_nothing_by_itself() -> None:
+    """Such as a revert that the controller requests: no hold, no warm-up."""
+    assert OperationRequest().model_dump() == {
+        "plan": "", "digest": "", "name": "", "parent": "", "epoch": 0, "hold": False, "warm_up_versions": 0,
+        "bounds": {}, "to_version": None, "anneal": None}
+
+
+def test_example_of_the_rest_page_is_a_surgery_that_pauses() -> None:
+    """As the route makes the request and the engine begins it, half a second later."""
+    shown, given = Operation.model_validate(EXAMPLE), EXAMPLE["request"]
     assert shown.model_dump(mode="json", exclude_unset=True) == EXAMPLE
-    assert tuple(step.name for step in shown.steps) == STEPS_OF[shown.kind]
-    assert shown.current is not None and shown.current.name == "pause" and not shown.publishing
-    begun = shown.current
-    assert shown.created_at < (begun.started_at or 0.0) < (begun.deadline or 0.0)
+    plan = Plan.from_yaml(given["plan"])
+    request = surgery_request(plan, given["plan"], RunRecord(), hold=True).model_copy(update={"digest": "4c0e2f1a" * 8})
+    assert shown.request == request and len(request.digest) == len(plan.digest)
+    run = MemoryBackend(busy=["rollout/3"], clock=shown.created_at,
+                        limits=StepLimits(OperationsConfig().seconds()))
+    made = new_operation(shown.id, OperationKind.SURGERY, "ada", request, run.clock, "running", "more memory")
+    run.clock += 0.5
+    while made.current and made.current.waiting_for != ("rollout/3",):
+        made = advance(made, run).model_copy(update={"changes": made.changes + 1})
+    assert made == shown
+    assert time.strftime("%Y%m%d-%H%M%S", time.gmtime(shown.created_at)) in shown.id
+
+
+@pytest.mark.parametrize("kind", OperationKind)
+def test_steps_are_read_and_changed_by_name(kind: OperationKind) -> None:
+    made = new_operation("op-1", kind, "ada", REQUEST, 3.0, "running")
+    assert made.step("nothing") is None and made.with_step("nothing", attempt=3) == made
+    for name in STEPS_OF[kind]:
+        found = made.step(name)
+        assert found is not None and found.name == name
+        changed = made.with_step(name, attempt=3)
+        assert [(step.name, step.attempt) for step in changed.steps] == [
+            (each, 3 if each == name else 0) for each in STEPS_OF[kind]]
+        assert made.step(name) == found  # the document itself is unchanged
 
 
 @pytest.mark.parametrize(("state", "publishing", "published"), [

@@ -1,5 +1,7 @@
 """Operation documents in real Redis: one active at a time, compare-and-set, a bounded history."""
 
+import json
+
 import pytest
 import redis
 
@@ -9,6 +11,7 @@ from five.services.controller.operations.document import (
     OperationState,
     OperatorDecision,
     StepState,
+    new_operation,
 )
 from five.services.controller.operations.engine import advance
 from five.services.controller.operations.store import OperationInProgress, OperationStore
@@ -62,6 +65,16 @@ def test_outdated_writer_changes_nothing(store: OperationStore) -> None:
 def test_the_oldest_that_have_ended_are_dropped(store: OperationStore) -> None:
     made = [end(store, store.begin(OperationKind.CHECK, "ada", REQUEST, "running")).id for _ in range(5)]
     assert {o.id for o in store.all()} == set(made[-3:])
+
+
+def test_hundred_operations_that_have_ended_are_kept(run_state: RunState) -> None:
+    ended = [new_operation(f"check-{n:03}", OperationKind.CHECK, "ada", REQUEST, float(n), "running").model_copy(
+        update={"state": OperationState.DONE}) for n in range(103)]
+    rows = {operation.id: json.loads(operation.model_dump_json()) for operation in ended}
+    run_state.table("operations").update(lambda _: dict(rows))
+    store = OperationStore(run_state)
+    last = end(store, store.begin(OperationKind.CHECK, "ada", REQUEST, "running"))
+    assert [o.id for o in store.all()] == [last.id, *(o.id for o in ended[:-100:-1])]
 
 
 def test_unchanged_document_is_not_written(store: OperationStore, run_state: RunState) -> None:
