@@ -97,8 +97,7 @@ class OptimizerGroup:
                 host = torch.from_numpy(received[begin:begin + CHUNK_BYTES])
             buffer = host.to(self._device)
             dist.broadcast(buffer, 0)
-            if self.rank != 0 and buffer is not host:
-                host.copy_(buffer)
+            host.copy_(buffer)
             digest.update(host.numpy().data)
         own = list(digest.digest())
         if self.broadcast(own) != own:

@@ -237,14 +237,14 @@ class SurgeryWorker:
 
     def _version(self, target: AgentSpec, ref: Ref, version: int
                  ) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Any]]:
-        """Return tensors and metadata of the version in a staged checkpoint."""
+        """Return tensors and metadata of the version in a staged checkpoint, the first of a warm-up."""
         tensors, extra = checkpoint_tensors(self.blobs, ref)
         policy = Policy(target.layout, target.model)
         policy.load_state_dict({n.removeprefix(POLICY): t for n, t in tensors.items() if n.startswith(POLICY)})
         hyper = hyperparameters_at(self.training.client.schedules(), version)
         meta = {"schema": target.schema, "layout": target.layout.hash, "reward_std": policy.rewards.std(),
                 "hyperparameters": hyper.as_dict(), "gradient_steps": extra["learner"]["gradient_steps"],
-                "warming": int(extra["warm_up_until"]) > version - 1, "operation": extra["operation"]}
+                "warming": True, "operation": extra["operation"]}
         with torch.no_grad():
             return {n: t.detach().cpu().numpy() for n, t in policy.state_dict().items()}, meta
 

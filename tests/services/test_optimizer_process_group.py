@@ -1,11 +1,13 @@
-"""Group of one optimizer, the device of a rank, the wait for rank 0, and a rank's end."""
+"""Groups of one and of two optimizers, the device of a rank, the wait for rank 0, and a rank's end."""
 
 import logging
+import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from torch.distributed import HashStore
 
 from five.services.optimizer import process_group
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup, device_of, join, leave
+from tests.services.forked_ranks import run_two_ranks
 
 
 def test_group_of_one_decides_alone() -> None:
@@ -95,6 +98,87 @@ def test_averages_are_made_in_place(initialized: None) -> None:
     tensors = [torch.tensor([2.0, 4.0]), torch.tensor([[1.0]])]
     process_group.average(tensors)
     assert [tensor.tolist() for tensor in tensors] == [[2.0, 4.0], [[1.0]]]
+
+
+@pytest.mark.parametrize("here", [0, 1])
+def test_two_ranks_agree_sum_and_average(here: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "3")
+
+    def work(rank: int) -> Any:
+        group = join(torch.device("cpu"), 7.0)
+        deciding = group.begin_all_ranks(True, group.rank == 0, group.rank == 1)
+        assert group.reduce is not None and group.begin is not None
+        tensors = [torch.tensor([2.0 * rank, 4.0]), torch.tensor([[float(rank)]])]
+        group.reduce(tensors)
+        bucket = torch.tensor([8.0 * rank])
+        group.begin(bucket)()
+        found = (group.rank, group.size, group.restarts, group.start_seconds, deciding(),
+                 group.all_ranks(), group.sum_over_ranks([1.0, rank]), group.broadcast([7.0 + rank]),
+                 [tensor.tolist() for tensor in tensors], bucket.tolist())
+        leave()
+        return found
+
+    for rank, found in enumerate(run_two_ranks(work, here)):
+        assert found == (rank, 2, 3, 7.0, [True, False, False], [], [2.0, 1.0], [7.0], [[1.0, 4.0], [[0.5]]], [4.0])
+
+
+@pytest.mark.parametrize("here", [0, 1])
+def test_other_rank_receives_the_bytes_of_the_first(here: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_group, "CHUNK_BYTES", 4)
+    sent = (b"", b"abc", b"abcd", b"abcdefgh", b"abcdefghi")
+
+    def work(rank: int) -> list[bytes]:
+        group = join(torch.device("cpu"))
+        received = [group.broadcast_bytes([memoryview(data)] if rank == 0 else []).tobytes() for data in sent]
+        leave()
+        return received
+
+    first, second = run_two_ranks(work, here)
+    assert second == list(sent) and first == [b""] * len(sent), "rank 0 has the bytes already"
+
+
+@pytest.mark.parametrize("here", [0, 1])
+def test_damaged_bytes_are_refused_by_the_rank_that_received_them(here: int) -> None:
+    def work(rank: int) -> list[str]:
+        group, errors = join(torch.device("cpu")), []
+        broadcast = dist.broadcast
+
+        def damaging(tensor: torch.Tensor, *arguments: Any, **options: Any) -> None:
+            broadcast(tensor, *arguments, **options)
+            if rank == 1 and tensor.dtype is torch.uint8:
+                tensor[5] += damage
+
+        dist.broadcast = damaging
+        try:
+            for damage in range(6):  # digests of damaged bytes are greater or less than the right one
+                try:
+                    group.broadcast_bytes([memoryview(bytes(100))] if rank == 0 else [])
+                    errors.append("")
+                except RuntimeError as error:
+                    errors.append(str(error).partition(" bytes")[0])
+        finally:
+            dist.broadcast = broadcast
+        leave()
+        return errors
+
+    first, second = run_two_ranks(work, here)
+    assert first == [""] * 6
+    assert second == ["", *["optimizer 1 received other"] * 5]
+
+
+def test_rank_waits_after_the_end_until_rank_0_has_closed_the_store() -> None:
+    """Otherwise it would join the old store in the next round."""
+    def work(rank: int) -> bool:
+        join(torch.device("cpu"))
+        wait = leave()
+        assert not dist.is_initialized()
+        if rank == 0:
+            time.sleep(0.1)  # its store is open until its process ends
+        wait()
+        with socket.socket() as store:
+            return store.connect_ex(("127.0.0.1", int(os.environ["MASTER_PORT"]))) == 0
+
+    assert run_two_ranks(work, 1) == [True, False], "rank 1 must find the store closed, rank 0 must not wait for it"
 
 
 def test_first_rank_does_not_wait_after_it_has_left(initialized: None, monkeypatch: pytest.MonkeyPatch) -> None:
