@@ -29,6 +29,7 @@ MAX_LIST_AGE_SECONDS = 8.0  # before a source's list is hidden
 MAX_BUFFERED_BYTES = 64 << 20  # of all games together; the oldest chunks are dropped first
 MAX_LAG_CHUNKS = 8  # behind the newest, at which a viewer that had caught up skips to it
 FIRST_BYTES_SECONDS = 8.0  # to wait for a game's header
+RETRY_SECONDS = 1.0  # before the next attempt to subscribe
 END = b"FVEN"
 
 VIEWERS = gauge("controller", "live_viewers", "instances", "Viewers of live games.")
@@ -213,7 +214,7 @@ class LiveHub:
                 log.warning("subscription to live games failed, trying again: %s", error)
                 _close(subscription)
                 subscription = None
-                ended.wait(1.0)
+                ended.wait(RETRY_SECONDS)
                 continue
             if received is None:
                 continue

@@ -157,15 +157,18 @@ class PlaySocket:
             self._joined.leave()
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)  # either side may close its connection at any time
             if self._socket.application_state is WebSocketState.CONNECTED:
                 try:
                     await self._socket.close(self._code, self._reason)
-                except (WebSocketDisconnect, RuntimeError, OSError):
+                except (WebSocketDisconnect, RuntimeError):
                     pass  # closed by the browser
 
     async def _forward_to_browser(self) -> None:
-        """Forward messages to the browser. A slow browser blocks this task, and the game skips frames for it."""
+        """Forward messages to the browser. A slow browser blocks this task, and the game skips frames for it.
+
+        Raise WebSocketDisconnect or RuntimeError if the browser closes the socket.
+        """
         try:
             async for response in self._joined:
                 if response.WhichOneof("what") == "frame":
@@ -176,11 +179,12 @@ class PlaySocket:
         except CallFailed as failure:
             self._code = CODE_GAME_OVER if failure.code is StatusCode.NOT_FOUND else CODE_SERVICE_UNAVAILABLE
             await self._send({"type": "refused", "reason": "over" if self._code == CODE_GAME_OVER else "away"})
-        except (WebSocketDisconnect, RuntimeError, OSError):
-            pass  # closed by the browser
 
     async def _forward_to_game(self) -> None:
-        """Forward messages to the game."""
+        """Forward messages to the game.
+
+        Raise WebSocketDisconnect if the browser closes the socket, and CallFailed if the game's connection is lost.
+        """
         second, count = time.monotonic(), 0
         try:
             while True:
@@ -202,8 +206,6 @@ class PlaySocket:
                 await self._joined.send(request)
         except KeyError:  # a binary message
             self._code, self._reason = 1003, "text messages only"
-        except (WebSocketDisconnect, CallFailed, RuntimeError):
-            pass
 
     async def _watch_session(self) -> None:
         """Return when the token or session is no longer valid, or its role too low."""
