@@ -9,7 +9,12 @@ import redis
 
 from five.run.config.controller import LimitsConfig
 from five.services.controller.console import sessions as module
-from five.services.controller.console.sessions import Sessions, cookie_value, require_same_origin
+from five.services.controller.console.sessions import (
+    Sessions,
+    cookie_value,
+    require_console_header,
+    require_same_origin,
+)
 from five.services.controller.http.auth import Authenticator, Caller
 from five.services.controller.http.problems import Problem
 from five.services.controller.http.tokens import FixedTokens, Role, token_hash
@@ -82,7 +87,7 @@ def test_session_is_renewed_once_an_hour(sessions: Sessions, clock: Clock, redis
     keys = [KEYS.session(token_hash(secret)), KEYS.session(f"of-{token_hash(OPERATOR)}")]
     assert 3590 < seconds_left(redis_client, keys[0]) <= 3600
     assert 30 * DAY - 10 < seconds_left(redis_client, keys[1]) <= 30 * DAY
-    for step, renewed in ((0.0, True), (3598.0, False), (2.0, True), (3598.0, False), (2.0, True)):
+    for step, renewed in ((0.0, True), (3599.5, False), (1.25, True), (3599.5, False), (1.25, True)):
         clock.now += step
         for key in keys:
             redis_client.expire(key, 100)
@@ -151,6 +156,41 @@ def test_token_has_a_number_of_sessions_and_a_rate(redis_client: redis.Redis, cl
     assert sessions.open_by_token(OPERATOR).caller.name == "ada"
 
 
+def test_ended_sessions_do_not_count(redis_client: redis.Redis, clock: Clock) -> None:
+    sessions = Sessions(redis_client, "trial", authenticator(), LimitsConfig(sessions_per_token=2))
+    first, second = (sessions.open_by_token(VIEWER).secret for _ in range(2))
+    sessions.close(first)
+    third = sessions.open_by_token(VIEWER).secret
+    assert [ended(sessions, secret) for secret in (first, second, third)] == [True, False, False]
+
+
+def test_sessions_opened_at_once_are_all_listed(redis_client: redis.Redis, redis_url: str, clock: Clock,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another controller opens one between reading the list and writing it."""
+    limits = LimitsConfig(sessions_per_token=2)
+    other = Sessions(redis.Redis.from_url(redis_url), "trial", authenticator(), limits)
+    sessions = Sessions(redis_client, "trial", authenticator(), limits)
+    oldest = sessions.open_by_token(VIEWER).secret
+    between: list[str] = []
+    create = redis_client.pipeline
+
+    def pipeline(**options: Any) -> Any:
+        found: Any = create(**options)
+        begin = found.multi
+
+        def multi() -> None:
+            if not between:
+                between.append(other.open_by_token(VIEWER).secret)
+            begin()
+
+        found.multi = multi
+        return found
+
+    monkeypatch.setattr(redis_client, "pipeline", pipeline)
+    newest = sessions.open_by_token(VIEWER).secret
+    assert [ended(sessions, secret) for secret in (oldest, *between, newest)] == [True, False, False]
+
+
 # Cookies and origins.
 
 
@@ -183,3 +223,10 @@ def test_origin_must_be_the_consoles_own(headers: dict[str, str], reads: bool, c
         with pytest.raises(Problem) as caught:
             require_same_origin(raw, change)
         assert (caught.value.status, caught.value.kind) == (403, "cross-origin")
+
+
+def test_change_by_cookie_needs_the_consoles_header() -> None:
+    require_console_header({b"x-five-console": b""})
+    with pytest.raises(Problem, match="x-five-console") as caught:
+        require_console_header({b"origin": b"http://five.example"})
+    assert (caught.value.status, caught.value.kind) == (403, "cross-origin")

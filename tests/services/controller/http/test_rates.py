@@ -11,7 +11,13 @@ from five.services.controller.http import request_limits
 from five.services.controller.http.auth import Caller, Role
 from five.services.controller.http.client_address import ClientAddress
 from five.services.controller.http.problems import Problem
-from five.services.controller.http.request_limits import ClientRates, RequestLimits, TokenBucket, too_many_requests
+from five.services.controller.http.request_limits import (
+    ClientRates,
+    RequestLimits,
+    TokenBucket,
+    discard_small_body,
+    too_many_requests,
+)
 
 ADA, VERA, VINCE = (Caller("ada", Role.OPERATOR, "a"), Caller("vera", Role.VIEWER, "v"),
                     Caller("vince", Role.VIEWER, "w"))
@@ -64,17 +70,18 @@ def test_bucket_never_has_more_than_its_burst() -> None:
     assert bucket.wait_seconds(1000.0) == 0.5
 
 
-def test_least_recent_client_is_forgotten(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_limits, "MAX_CLIENTS", 2)
+def test_least_recent_client_is_forgotten(clock: Clock) -> None:
     rates = ClientRates(0.5, 1.0, clock)
-    for client in ("a", "b"):
-        assert rates.wait_seconds(client) == 0.0
-        rates.take(client)
-    assert rates.wait_seconds("a") == 2.0  # which makes "b" the least recent one
-    assert rates.wait_seconds("c") == 0.0
-    assert rates.wait_seconds("a") == 2.0 and rates.wait_seconds("b") == 0.0
-    rates.put_back("c")  # forgotten: ignored
-    rates.put_back("a")
+    for client in range(4096):
+        assert rates.wait_seconds(str(client)) == 0.0
+        rates.take(str(client))
+    assert rates.wait_seconds("0") == 2.0  # which makes "1" the least recent one
+    assert rates.wait_seconds("new") == 0.0
+    assert rates.wait_seconds("0") == rates.wait_seconds("2") == 2.0
+    rates.put_back("1")  # forgotten: ignored
+    assert rates.wait_seconds("1") == 0.0
+    rates.put_back("0")
+    assert rates.wait_seconds("0") == 0.0
 
 
 @pytest.mark.parametrize(("seconds", "retry", "text"), [
@@ -99,6 +106,19 @@ def test_callers_have_their_own_rates_and_viewers_one_together(clock: Clock) -> 
     assert admitted(lambda: limits.admit_caller(VERA, FIRST)) == 0  # half a token for all viewers
     clock.now += 1.0
     assert admitted(lambda: limits.admit_caller(VERA, FIRST)) == 1
+
+
+def test_requests_in_progress_are_limited() -> None:
+    limits = RequestLimits(LimitsConfig(concurrent_requests=2, viewer_share=1.0, operator_share=0.5))
+    with limits.enter(None, FIRST):
+        for caller in (None, VERA):
+            with pytest.raises(Problem, match="1 requests are in progress") as caught:
+                limits.enter(caller, FIRST)
+            assert (caught.value.status, caught.value.headers["Retry-After"]) == (503, "1")
+        with limits.enter(ADA, FIRST), pytest.raises(Problem, match=r"limits\.concurrent_requests"):
+            limits.enter(ADA, FIRST)
+    with limits.enter(VERA, FIRST):
+        pass
 
 
 def test_refused_request_costs_nothing(clock: Clock) -> None:
@@ -138,6 +158,20 @@ def test_proxy_has_five_and_all_have_ten_times_the_rate(clock: Clock) -> None:
     assert admitted(lambda: limits.begin_login(FIRST)) == 1 and admitted(lambda: limits.admit_anonymous(FIRST)) == 1
     again = [ClientAddress(f"10.0.3.{n}", "proxy-1") for n in range(20)]
     assert sum(admitted(lambda c=client: limits.begin_login(c)) for client in again) == 5  # type: ignore[misc]
+    for admit, left in ((limits.begin_login, 10 - 6), (limits.admit_anonymous, 10 - 1)):
+        others = [ClientAddress(f"10.0.4.{n}") for n in range(20)]
+        assert sum(admitted(lambda c=client, a=admit: a(c)) for client in others) == left  # type: ignore[misc]
+
+
+def test_login_and_other_requests_have_their_own_refusals(clock: Clock) -> None:
+    limits = RequestLimits(LimitsConfig(anonymous_requests_per_second=0.1, anonymous_burst=1,
+                                        failed_logins_per_second=0.01, failed_logins_burst=1), clock)
+    for admit, text, retry in ((limits.admit_anonymous, "without a valid token;", "10"),
+                               (limits.begin_login, "without a valid token, code or cookie;", "100")):
+        admit(FIRST)
+        with pytest.raises(Problem, match=f"too many requests {text} try again in") as caught:
+            admit(FIRST)
+        assert (caught.value.status, caught.value.headers["Retry-After"]) == (429, retry)
 
 
 def test_successful_login_is_put_back_everywhere(clock: Clock) -> None:
@@ -194,3 +228,27 @@ async def test_slow_body_is_given_up() -> None:
     with pytest.raises(Problem, match=r"did not arrive within 0.05 s") as caught:
         await limits.read_body(receive)
     assert caught.value.status == 408 and caught.value.headers["Connection"] == "close"
+
+
+@pytest.mark.parametrize(("headers", "pieces", "end", "is_complete"), [
+    ([(b"content-length", b"65536")], [b"a" * 65530, b"b" * 6], "http.request", True),
+    ([(b"host", b"9"), (b"content-length", b"0")], [], "http.request", True),
+    ([(b"content-length", b"9")], [b"a"], "http.disconnect", False)])
+async def test_small_body_of_a_refused_request_is_read(headers: list[tuple[bytes, bytes]], pieces: list[bytes],
+                                                       end: str, is_complete: bool) -> None:
+    assert await discard_small_body(headers, receiving(*pieces, end=end)) is is_complete
+
+
+@pytest.mark.parametrize("headers", [
+    [], [(b"content-length", b"65537")], [(b"content-length", b"-1")], [(b"content-length", b"")],
+    [(b"content-length", b"9e9"), (b"content-length", b"1")], [(b"transfer-encoding", b"chunked")]])
+async def test_other_bodies_of_refused_requests_are_not_read(headers: list[tuple[bytes, bytes]]) -> None:
+    async def receive() -> Any:
+        pytest.fail("the body was read")
+
+    assert await discard_small_body(headers, receive) is False
+
+
+async def test_small_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_limits, "DISCARD_SECONDS", 0.01)
+    assert await discard_small_body([(b"content-length", b"9")], asyncio.Future) is False
