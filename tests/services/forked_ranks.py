@@ -1,4 +1,4 @@
-"""Two ranks of an optimizer group: one in the test's process, the other in a fork of it, which imports nothing again."""
+"""Two ranks of an optimizer group: one in the test's process, the other in a fork of it, which starts at once."""
 
 import multiprocessing
 import os

@@ -140,7 +140,7 @@ def test_other_rank_receives_the_bytes_of_the_first(here: int, monkeypatch: pyte
 @pytest.mark.parametrize("here", [0, 1])
 def test_damaged_bytes_are_refused_by_the_rank_that_received_them(here: int) -> None:
     def work(rank: int) -> list[str]:
-        group, errors = join(torch.device("cpu")), []
+        group, errors, damage = join(torch.device("cpu")), list[str](), 0
         broadcast = dist.broadcast
 
         def damaging(tensor: torch.Tensor, *arguments: Any, **options: Any) -> None:
@@ -150,12 +150,13 @@ def test_damaged_bytes_are_refused_by_the_rank_that_received_them(here: int) -> 
 
         dist.broadcast = damaging
         try:
-            for damage in range(6):  # digests of damaged bytes are greater or less than the right one
+            while damage < 6:  # digests of damaged bytes are greater or less than the right one
                 try:
                     group.broadcast_bytes([memoryview(bytes(100))] if rank == 0 else [])
                     errors.append("")
                 except RuntimeError as error:
                     errors.append(str(error).partition(" bytes")[0])
+                damage += 1
         finally:
             dist.broadcast = broadcast
         leave()
@@ -169,9 +170,9 @@ def test_damaged_bytes_are_refused_by_the_rank_that_received_them(here: int) -> 
 def test_rank_waits_after_the_end_until_rank_0_has_closed_the_store() -> None:
     """Otherwise it would join the old store in the next round."""
     def work(rank: int) -> bool:
-        join(torch.device("cpu"))
+        group = join(torch.device("cpu"))
         wait = leave()
-        assert not dist.is_initialized()
+        assert group.size == 2 and not dist.is_initialized()
         if rank == 0:
             time.sleep(0.1)  # its store is open until its process ends
         wait()
