@@ -1,6 +1,7 @@
 """Creation of a run in its store, or resumption of an existing one; used by the controller and `five train`."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from dota.spaces import Layout
@@ -86,10 +87,8 @@ def _record_from_stored_config(state: RunState, config: RunConfig) -> RunRecord:
     for section in ("game", "model"):
         if section not in stored:
             continue
-        tried = RunRecord(game=stored["game"] if section == "game" else first.game,
-                          model=stored["model"] if section == "model" else first.model)
         try:
-            first = initial_record(overlay(config, tried))
+            first = initial_record(overlay(config, replace(first, **{section: stored[section]})))
         except ConfigError as error:
             log.warning("stored section %s is unreadable, using the file's: %s", section, error)
     return first
