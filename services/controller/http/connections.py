@@ -40,20 +40,24 @@ class ConnectionTable:
         return len(self._open)
 
     def add(self, connection: "LimitedProtocol", host: str) -> None:
-        """Add a connection. Close the one that has been idle for longest if there are too many."""
+        """Add a connection. While there are too many, close the one that has been idle for longest."""
         address = "" if host in self._trusted else client_network(host)
         self._open[connection] = address
-        mine = self._by_address.setdefault(address, OrderedDict())
-        mine[connection] = True
-        if self._are_too_many(address):
-            others = mine.items() if self._is_full(address) else ((c, True) for c in self._idle)
-            oldest = next((c for c, is_idle in others if is_idle and c is not connection), None)
+        self._by_address.setdefault(address, OrderedDict())[connection] = True
+        while self._are_too_many(address):
+            oldest = self._longest_idle(address, connection)
             if oldest is None:
                 self._excess.add(connection)
-            else:
-                self.remove(oldest)
-                oldest.transport.abort()
+                break
+            self.remove(oldest)
+            oldest.transport.abort()
         self._idle[connection] = None
+
+    def _longest_idle(self, address: str, new: "LimitedProtocol") -> "LimitedProtocol | None":
+        """Return the connection to close for a new one: one of its address if that has too many."""
+        if self._is_full(address):
+            return next((c for c, is_idle in self._by_address[address].items() if is_idle and c is not new), None)
+        return next(iter(self._idle), None)
 
     def _is_full(self, address: str) -> bool:
         return bool(address) and len(self._by_address[address]) > self._most_per_address

@@ -145,8 +145,29 @@ def test_file_limit_is_raised_to_the_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_too_low_file_limit_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 256))
-    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: None)
+@pytest.mark.parametrize(("soft", "hard", "raised_to", "is_enough"), [
+    (resource.RLIM_INFINITY, resource.RLIM_INFINITY, None, True), (1024 + OTHER_FILES, 4096, None, True),
+    (1024 + OTHER_FILES + 1, 4096, None, True), (1024 + OTHER_FILES - 1, 4096, 1024 + OTHER_FILES, True),
+    (256, resource.RLIM_INFINITY, 1024 + OTHER_FILES, True), (256, 1024 + OTHER_FILES, 1024 + OTHER_FILES, True),
+    (256, 1024 + OTHER_FILES - 1, 1024 + OTHER_FILES - 1, False), (256, 256, 256, False)])
+def test_file_limit_is_raised_as_far_as_needed(soft: int, hard: int, raised_to: int | None, is_enough: bool,
+                                               caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+                                               ) -> None:
+    limits = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, found: limits.append(found))
     raise_file_limit(1024)
-    assert "ulimit -n" in caplog.text
+    assert limits == ([] if raised_to is None else [(raised_to, hard)])
+    assert ("ulimit -n" in caplog.text) is not is_enough
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError])
+def test_refused_file_limit_is_logged(error: type[Exception], caplog: pytest.LogCaptureFixture,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(kind: int, limits: tuple[int, int]) -> None:
+        raise error("not permitted")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    raise_file_limit(1024)
+    assert "limited to 256" in caplog.text
