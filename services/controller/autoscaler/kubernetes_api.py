@@ -143,14 +143,15 @@ class KubernetesApi:
 
 def _scale(found: Any) -> DeploymentScale:
     status = found.status
-    return DeploymentScale(found.spec.replicas or 0, status.replicas if status else 0, (status.selector or "")
-                           if status else "",
-                           found.metadata.resource_version or "")
+    return DeploymentScale(found.spec.replicas or 0, status.replicas if status else 0,
+                           (status.selector or "") if status else "", found.metadata.resource_version or "")
 
 
 def _pod(found: Any) -> Pod:
-    text = (found.metadata.annotations or {}).get(DELETION_COST, "0")
-    cost = int(text) if text.lstrip("-").isdigit() else 0
+    try:
+        cost = int((found.metadata.annotations or {}).get(DELETION_COST, "0"))
+    except ValueError:
+        cost = 0
     return Pod(found.metadata.name, found.metadata.deletion_timestamp is not None, cost)
 
 

@@ -27,13 +27,15 @@ PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+js
 @dataclass
 class ApiServer:
     """Deployments of namespace ``five``. ``deny``: verbs that the Role lacks; ``delay``: seconds before each response;
-    ``on_patch``: called before a patch is processed, to simulate a concurrent writer."""
+    ``on_patch``: called before a patch is processed, to simulate a concurrent writer; ``given``: status and body of
+    every response (a text is sent as it is)."""
 
     deployments: dict[str, int] = field(default_factory=dict)
     pods: dict[str, dict[str, str]] = field(default_factory=dict)  # annotations by name
     deny: set[str] = field(default_factory=set)
     delay: float = 0.0
     on_patch: Any = None
+    given: tuple[int, Any] | None = None
     requests: list[tuple[str, str]] = field(default_factory=list)
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -55,11 +57,13 @@ class ApiServer:
 
     # Incoming requests.
 
-    def answer(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, dict[str, Any]]:
+    def answer(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, Any]:
         if self.delay:
             time.sleep(self.delay)
         url = urlsplit(target)
         self.requests.append((method, url.path))
+        if self.given is not None:
+            return self.given
         if headers.get("Authorization") != f"bearer {TOKEN}":
             return status(401, "Unauthorized")
         parts = url.path.strip("/").split("/")
@@ -124,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
     def reply(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         code, answer = self.server.api.answer(self.command, self.path, self.headers, body)
-        text = json.dumps(answer).encode()
+        text = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
         try:
             self.send_response(code)
             self.send_header("Content-Type", "application/json")
