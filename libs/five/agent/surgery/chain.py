@@ -1,12 +1,11 @@
 """The sequence of plans applied to a run, and migration of any of its versions to the newest schema."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from five.agent.surgery.migrate import migrate_policy
-from five.agent.surgery.plan import MAX_PARAMETERS, Plan
+from five.agent.surgery.plan import Plan
 from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
 from rapid.malformed import MALFORMED
@@ -22,7 +21,7 @@ class AppliedMigration:
     @property
     def new(self) -> AgentSpec:
         """Specification after the plan."""
-        return self.plan.target(self.old, MAX_PARAMETERS * 1000)
+        return self.plan.target(self.old)
 
     def to_json(self) -> str:
         """Return JSON text that ``from_json`` reads, which a run stores for each applied plan."""
@@ -80,11 +79,6 @@ class MigrationChain:
         """Schema id of the newest versions; '' for a chain without plans."""
         return self.schemas[-1] if self.schemas else ""
 
-    @property
-    def digest(self) -> str:
-        """sha256 over the plans' digests, 64 hex digits."""
-        return hashlib.sha256("\n".join(link.plan.digest for link in self.links).encode()).hexdigest()
-
     def append(self, plan: Plan, old: AgentSpec) -> "MigrationChain":
         """Return the chain with one more plan. Raise ValueError as the constructor does."""
         return MigrationChain((*self.links, AppliedMigration(plan, old)))
@@ -109,7 +103,7 @@ class MigrationChain:
         """
         found = dict(tensors)
         for link in self.migrations_from(schema):
-            found = migrate_policy(link.plan, link.old, found, MAX_PARAMETERS * 1000)
+            found = migrate_policy(link.plan, link.old, found)
         return found
 
     def _branch_error(self, plan: Plan, at: int) -> ValueError:

@@ -13,6 +13,7 @@ from five.agent.surgery.steps.game import ChangeGame
 from five.agent.surgery.steps.grow_lstm import GrowLstm
 from five.agent.surgery.steps.observations import AddObservations
 from five.agent.surgery.steps.slots import ResizeSlots
+from five.agent.surgery.tensor_labels import field_of
 
 Level = Literal["warning", "note"]
 MAX_SCALE_SHARE = 0.2  # of the present weights' deviation; larger new weights disturb the policy
@@ -91,8 +92,7 @@ def _without_prior(stage: PlanStage) -> list[str]:
     """Return new fields of the normaliser for which the step gives no prior."""
     before = set(stage.before.labels["normaliser.mean"].axes[0].labels)
     prior = getattr(stage.step, "prior", {})
-    fields = [label.rpartition(":")[2].partition("[")[0].partition("/")[0]
-              for label in stage.after.labels["normaliser.mean"].axes[0].labels if label not in before]
+    fields = [field_of(label) for label in stage.after.labels["normaliser.mean"].axes[0].labels if label not in before]
     return [field for field in dict.fromkeys(fields) if field not in prior]
 
 

@@ -59,22 +59,21 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
     import torch
 
     stages = list(plan.stages(old, max_parameters))
-    groups = {prefix: _arrays_below(state, prefix) for prefix in (_POLICY, _CLIP, _ADAM["m"], _ADAM["v"])}
-    require_version_tensors(old, groups[_POLICY])
+    policy = _arrays_below(state, _POLICY)
+    require_version_tensors(old, policy)
+    moments = {prefix: _arrays_below(state, prefix) for prefix in (_CLIP, _ADAM["m"], _ADAM["v"])}
     steps = {n.removeprefix(_ADAM["step"]): t for n, t in state.items() if n.startswith(_ADAM["step"])}
     for stage in stages:
-        for prefix in groups:
-            if prefix != _POLICY and groups[prefix]:
-                groups[prefix] = _apply_step_to_moments(stage, groups[prefix])
-        groups[_POLICY] = _apply_step(plan, stage, groups[_POLICY])
+        moments = {prefix: _apply_step_to_moments(stage, part) for prefix, part in moments.items() if part}
+        policy = _apply_step(plan, stage, policy)
         if steps:
             fresh = torch.zeros((), dtype=torch.float32)
             steps = {name: steps.get(name, steps.get(labelled.clone_of, fresh)).clone()
                      for name, labelled in stage.after.labels.items() if labelled.trained}
     moved_state = {prefix + name: torch.from_numpy(np.ascontiguousarray(array))
-                   for prefix, part in groups.items() for name, array in part.items()}
+                   for prefix, part in {_POLICY: policy, **moments}.items() for name, array in part.items()}
     moved_state |= {_ADAM["step"] + name: step for name, step in steps.items()}
-    held = max(int(extra.get("hold_steps", 0)), plan.warm_up_versions * gradient_steps_per_version)
+    held = max(int(extra["hold_steps"]), plan.warm_up_versions * gradient_steps_per_version)
     return moved_state, {**extra, "hold_steps": held}
 
 

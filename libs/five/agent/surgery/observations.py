@@ -16,6 +16,7 @@ from five.agent.surgery.observation_labels import ARRAYS, SPACES, cell_labels, s
 from five.agent.surgery.plan import Plan
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.slots import ResizeSlots
+from five.agent.surgery.tensor_labels import field_of
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -90,10 +91,9 @@ def _convert_array(source: Array, old: tuple[str, ...], new: tuple[str, ...], ne
         for i in np.flatnonzero(index < 0):
             shape = source.shape[:-1]
             if source.dtype.kind == "f":
-                out[..., i] = random.normal(size=shape) * 2
+                out[..., i] = random.normal(size=shape)
                 continue
-            _, _, label = new[i].split("|")
-            space = SPACES[label.partition("[")[0]]
+            space = SPACES[field_of(new[i])]
             high = spec.layout.units + 1 if space == "target_slot" else _id_rows(spec.model, space)
             out[..., i] = random.integers(0, high, shape) * (random.random(shape) < 0.5)
     return out

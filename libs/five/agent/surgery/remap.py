@@ -78,12 +78,12 @@ def remap_tensor(remap: TensorRemap, source: Array | None, fill: EntryInitialize
     dtype = np.dtype(labelled.dtype) if source is None else source.dtype
     array = np.zeros(labelled.shape, dtype)
     random = np.random.Generator(np.random.Philox(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "big")))
-    # Inputs, then whole outputs, then zeros; a later rule overwrites an earlier one.
-    for role, initial in (("in", fill.into), ("out", fill.out), ("query", ZERO)):
+    # Whole outputs overwrite inputs. Everything else stays zero.
+    for role, initial in (("in", fill.into), ("out", fill.out)):
         for at, (axis, new) in enumerate(zip(labelled.axes, remap.new, strict=True)):
-            if axis.role == role and len(new) and (initial.kind != "zero" or role == "query"):
+            if axis.role == role:
                 slices = (slice(None),) * at + (new,)
-                array[slices] = sample_initial(initial, array[slices].shape, random) if initial.kind != "zero" else 0
+                array[slices] = sample_initial(initial, array[slices].shape, random)
     if labelled.none:
         array[0] = 0
     if source is not None:
@@ -94,8 +94,10 @@ def remap_tensor(remap: TensorRemap, source: Array | None, fill: EntryInitialize
 
 def sample_initial(initial: Initializer, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     """Return float32 samples of an initial distribution."""
-    if initial.kind == "normal":
-        return initial.scale * random.standard_normal(shape, np.float32)
-    if initial.kind == "uniform":
-        return (random.random(shape, np.float32) * 2 - 1) * np.float32(initial.scale)
-    return np.zeros(shape, np.float32)
+    match initial.kind:
+        case "normal":
+            return initial.scale * random.standard_normal(shape, np.float32)
+        case "uniform":
+            return (random.random(shape, np.float32) * 2 - 1) * np.float32(initial.scale)
+        case "zero":
+            return np.zeros(shape, np.float32)

@@ -10,6 +10,7 @@ from five.agent.model.input_structure import feature_streams, unit_groups
 from five.agent.surgery.observation_labels import cell_labels, slot_labels
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.remove import RemoveInputs
+from five.agent.surgery.tensor_labels import field_of
 
 Array = npt.NDArray[Any]
 
@@ -29,8 +30,7 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
     out = dict(arrays)
     for name, labels in cell_labels(spec.layout).items():
         cells: list[tuple[int, list[str]]] = [
-            (i, label.split("|")) for i, label in enumerate(labels)
-            if label.rpartition("|")[2].partition("[")[0].partition("/")[0] in removed]
+            (i, label.split("|")) for i, label in enumerate(labels) if field_of(label) in removed]
         if not cells or name not in arrays:
             continue
         changed = arrays[name].astype(np.float32) if arrays[name].dtype.kind == "f" else arrays[name].copy()
@@ -38,7 +38,7 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
             value = 0.0
             if changed.dtype.kind == "f":
                 stream, groups = stream_of[block, name]
-                group = tower_of[instance] if len(groups) > 1 or groups[0] else ""
+                group = tower_of[instance] if any(groups) else ""
                 value = _constant_value(step, label, statistic_index[f"{stream}:{group}:{label}"], tensors)
             changed[..., i] = value
         out[name] = changed
@@ -46,7 +46,7 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
 
 
 def _constant_value(step: RemoveInputs, label: str, index: int, tensors: Mapping[str, Array]) -> float:
-    field = label.partition("[")[0].partition("/")[0]
+    field = field_of(label)
     if field in step.constants:
         return step.constants[field]
     return float(tensors["normaliser.mean"][index]) if tensors["normaliser.count"][index] > 0 else 0.0

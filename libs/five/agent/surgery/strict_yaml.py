@@ -32,7 +32,7 @@ class _Loader(CoreLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         for key, _ in node.value:
-            if not isinstance(key.value, str) or key.tag != "tag:yaml.org,2002:str":
+            if key.tag != "tag:yaml.org,2002:str":
                 raise ValueError(f"line {key.start_mark.line + 1}: keys must be strings")
         return super().construct_mapping(node, deep)
 

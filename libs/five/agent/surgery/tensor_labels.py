@@ -5,6 +5,7 @@ models, wherever they are in the arrays. Labels follow from the layout and the c
 compares them with `Policy.state_dict()` by name, order, shape and dtype, so a tensor without labels fails by its name.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,7 @@ from five.agent.surgery.id_labels import id_labels
 
 POLICY_SCALE = 0.1  # as in five.agent.model.heads: the initial policy is close to uniform
 KERNEL = 2
+_FIELD = re.compile(r"\w+\.\w+")
 
 # Initialization of a new index. "out": the slice is random, as in a new layer. "in": zero, so that old outputs do not
 # read it. "query": zero, because it is multiplied with a nonzero key. "fixed": new indices do not occur.
@@ -98,6 +100,13 @@ def field_labels(layout: Layout, block: str, array: Array) -> tuple[str, ...]:
     names = {name: f"{block}.{name}/{side}" for name, side in sides.items()}
     return tuple(label for field in layout.blocks[block].fields if field.array == array
                  for label in numbered(names.get(field.name, f"{block}.{field.name}"), field.count))
+
+
+def field_of(label: str) -> str:
+    """Return the field ("block.field") of a label that names one of its numbers, ids or statistics."""
+    found = _FIELD.search(label)
+    assert found, f"label {label!r} names no field"
+    return found.group()
 
 
 def _linear(outs: Axis, ins: Axis, fan_in: int, scale: float = 1.0, bias: str = "") -> TensorLabels:

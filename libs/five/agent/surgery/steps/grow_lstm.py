@@ -47,6 +47,5 @@ class GrowLstm(SurgeryStep):
 
     def finish_tensor(self, name: str, remap: TensorRemap, array: Array) -> None:
         if name == "core.lstm.bias_ih_l0":
-            for i in remap.new[0]:
-                if remap.labelled.axes[0].labels[i].startswith("f:"):
-                    array[i] = 1.0
+            (axis,), (new,) = remap.labelled.axes, remap.new
+            array[[i for i in new if axis.labels[i].startswith("f:")]] = 1.0

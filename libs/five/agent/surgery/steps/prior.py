@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from five.agent.surgery.remap import Array, TensorRemap
+from five.agent.surgery.tensor_labels import field_of
 
 MAX_INPUT = 1e12  # its square, summed over rows, stays finite in float32
 Finite = Annotated[float, Field(ge=-MAX_INPUT, le=MAX_INPUT, allow_inf_nan=False)]
@@ -29,8 +30,8 @@ def write_priors(prior: Mapping[str, InputPrior], name: str, remap: TensorRemap,
     """
     if not name.startswith("normaliser."):
         return
-    for i in remap.new[0]:
-        field = remap.labelled.axes[0].labels[i].rpartition(":")[2].partition("[")[0].partition("/")[0]
-        if (given := prior.get(field)) is not None:
+    (axis,), (new,) = remap.labelled.axes, remap.new
+    for i in new:
+        if given := prior.get(field_of(axis.labels[i])):
             array[i] = {"normaliser.count": float(given.rows), "normaliser.mean": given.mean,
                         "normaliser.squares": given.std**2 * given.rows}[name]

@@ -11,7 +11,7 @@ from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_observation
 from five.agent.surgery.steps.prior import Finite
-from five.agent.surgery.tensor_labels import Axis, TensorLabels
+from five.agent.surgery.tensor_labels import Axis, TensorLabels, field_of
 
 
 class RemoveInputs(SurgeryStep):
@@ -92,7 +92,7 @@ class _Constants:
         return 0.0
 
     def _normalise(self, statistic: str) -> float:
-        field = statistic.rpartition(":")[2].partition("[")[0].partition("/")[0]
+        field = field_of(statistic)
         if field not in self.step.constants:
             return 0.0
         i = self.statistic_index[statistic]
