@@ -154,4 +154,4 @@ class SignalWindow:
 
 
 def _ratio(part: float, whole: float) -> float | None:
-    return min(max(part / whole, 0.0), 1.0) if whole > 0 else None
+    return min(max(part / whole, 0.0), 1.0) if whole else None

@@ -49,7 +49,7 @@ def test_samples_before_the_window_are_dropped() -> None:
 
 
 def test_short_window_gives_no_signal() -> None:
-    assert watched().signals() is None
+    assert watched().signals() is None and watched(window=1.0).signals() is None
     assert watched([rollout(0.0, 0.0)], [rollout(15.0, 0.0)]).signals() is None
     started = watched(*[[rollout(15.0 * i, 0.0)] for i in range(6)])
     assert started.signals() is not None
