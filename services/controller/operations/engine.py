@@ -62,8 +62,9 @@ def _apply(operation: Operation, step: OperationStep, outcome: StepResult, backe
     if isinstance(outcome, Wait):
         if step.deadline is None or backend.now() <= step.deadline:
             return operation.with_step(step.name, waiting_for=outcome.waiting_for)
-        seconds = backend.limits.seconds.get(step.name, 0.0)
-        late = f"timed out after {seconds:g} s, waiting for {', '.join(outcome.waiting_for)}"
+        seconds = backend.limits.seconds.get(step.name)
+        after = "" if seconds is None else f" after {seconds:g} s"
+        late = f"timed out{after}, waiting for {', '.join(outcome.waiting_for)}"
         # The deadline covers all attempts: what hangs once would hang again.
         outcome = Refused(late)
     if operation.published:

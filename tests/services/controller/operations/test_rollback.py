@@ -99,6 +99,28 @@ def test_paused_run_stays_paused_after_a_rollback(busy: list[str]) -> None:
         assert (ended.state, run.now_is.status) == (OperationState.CANCELLED, after)
 
 
+def test_run_that_is_stopped_during_a_rollback_stays_stopped() -> None:
+    """An operator stops the run between the engine's read and its transition."""
+    run = MemoryBackend()
+    operation = advance(cancelled(until(surgery(run, hold=True), run, "hold")), run)
+    assert operation.state is OperationState.ROLLING_BACK
+    run.now_is, before = RunStatus(Status.STOPPING, run.clock, "bob", ""), run.now_is
+    run.status = lambda: before  # type: ignore[method-assign]
+    ended = advance(operation, run)
+    assert (ended.state, run.now_is.status, run.now_is.who) == (OperationState.CANCELLED, Status.STOPPING, "bob")
+    assert not run.jobs and not run.staged
+
+
+def test_deadline_of_an_earlier_release_ends_a_step() -> None:
+    """This release has no limit for the step that waits."""
+    run = MemoryBackend(busy=["rollout-3"])
+    operation = until(surgery(run), run, "pause").with_step("pause", deadline=run.clock)
+    run.clock += 1.0
+    ended = carry_on(operation, run)
+    assert ended.state is OperationState.FAILED
+    assert "pause: timed out, waiting for rollout-3" in ended.outcome
+
+
 def test_check_that_is_cancelled_leaves_the_status_alone() -> None:
     """Somebody pauses the run meanwhile: a check has not paused it, so it does not resume it."""
     run = MemoryBackend()
