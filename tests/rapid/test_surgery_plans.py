@@ -35,6 +35,7 @@ def test_check_is_stored_with_its_plan_and_time(run: RunState, clock: list[float
     assert PlanChecks(run).get("a") == {"ok": True, "reasons": [], "digest": "a", "at": 1000.0}
     clock[0] = 1001.0
     checks.put("a", {"ok": False})
+    checks.put("c", {"ok": True})
     assert checks.get("a") == {"ok": False, "digest": "a", "at": 1001.0}
     assert checks.get("b") == {"ok": False, "digest": "b", "at": 1000.0}
 
