@@ -10,7 +10,6 @@ import pytest
 import redis
 
 from five.run.config.controller import LimitsConfig
-from five.services.controller.http.client_address import client_network
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, live, problem
 
@@ -72,13 +71,6 @@ def test_ipv6_clients_count_by_network(redis_client: redis.Redis, redis_url: str
     with live(redis_url, LimitsConfig(failed_logins_per_second=0.01, failed_logins_burst=1)) as rest:
         assert [ask(rest, "", client) for client in ("2001:db8::1", "2001:db8::2:3", "2001:db8:0:1::1")] == [
             401, 429, 401]
-
-
-@pytest.mark.parametrize(("host", "network"), [
-    ("203.0.113.7", "203.0.113.7"), ("::ffff:203.0.113.7", "203.0.113.7"), ("2001:db8::7:1", "2001:db8::/64"),
-    ("fe80::1%eth0", "fe80::/64"), ("unix", "unknown"), ("", "unknown")])
-def test_client_network(host: str, network: str) -> None:
-    assert client_network(host) == network
 
 
 def test_failed_logins_are_throttled(redis_client: redis.Redis, redis_url: str) -> None:
