@@ -16,7 +16,7 @@ from rapid.atomic_file import PARTIAL
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store.connection import connect
-from rapid.store.node_cache import KEEP, NodeCache
+from rapid.store.node_cache import NodeCache
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
 
@@ -81,7 +81,7 @@ def test_old_cache_files_are_removed(readers: Callable[..., ParameterStore], tmp
         store.fetch(version)
         time.sleep(0.01)  # files are distinguished by their times
     names = [path.name for path in files(tmp_path / "node")]
-    assert [name.split("-")[0] for name in names] == ["another.1", *(f"r.{v}" for v in range(5 - KEEP, 5))]
+    assert [name.split("-")[0] for name in names] == ["another.1", "r.3", "r.4"]
 
 
 def test_unusable_folder_falls_back_to_redis(
@@ -117,12 +117,91 @@ def test_version_missing_in_redis_is_not_cached(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    left = tmp_path / f".r.0-d.99999{PARTIAL}"
+@pytest.mark.parametrize("name", [f".r.0-d.99999{PARTIAL}", "r.0-d.lock"])
+def test_files_of_killed_processes_are_removed_after_ten_waits(tmp_path: Path, name: str) -> None:
+    """A younger file may belong to a process that still writes."""
+    left, now = tmp_path / name, time.time()
     left.write_bytes(b"half")
-    folder = NodeCache(tmp_path, "r", wait_seconds=1)
-    folder.fill("1-d", memoryview(bytearray(3)), lambda: True, lambda: True)
-    assert left.exists(), "it may be on its way"
-    os.utime(left, (time.time() - 60,) * 2)
-    folder.fill("2-d", memoryview(bytearray(3)), lambda: True, lambda: True)
-    assert not left.exists()
+    folder = NodeCache(tmp_path, "r", wait_seconds=20)
+    for version, age, stays in ((1, 0, True), (2, 190, True), (3, 210, False)):
+        os.utime(left, (now - age,) * 2)
+        folder.fill(f"{version}-d", memoryview(bytearray(3)), lambda: True, lambda: True)
+        assert left.exists() == stays, f"after {age} s"
+        os.utime(tmp_path / f"r.{version}-d", (now - 1000 + version,) * 2)
+    assert [path.name for path in files(tmp_path)] == ["r.2-d", "r.3-d"]
+
+
+# One file.
+
+
+class Contents:
+    """Contents of a version that a process reads; ``reads`` counts its reads from Redis."""
+
+    def __init__(self, folder: Path, contents: bytes = b"abc") -> None:
+        self.cache = NodeCache(folder, "r", wait_seconds=5.0)
+        self.contents = contents
+        self.reads = 0
+        self.found = b""
+
+    def fill(self, size: int = 3) -> bool:
+        data = memoryview(bytearray(size))
+
+        def read() -> bool:
+            self.reads += 1
+            data[:] = self.contents
+            return True
+
+        filled = self.cache.fill("1-d", data, read, lambda: bytes(data) == self.contents)
+        self.found = bytes(data)
+        return filled
+
+
+def test_second_process_reads_the_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = Contents(tmp_path), Contents(tmp_path)
+    assert first.fill() and second.fill() and (first.reads, second.reads) == (1, 0)
+    assert first.found == second.found == b"abc" and caplog.text == "", "no file yet is no problem to report"
+    empty = Contents(tmp_path / "new" / "folder", b"")
+    assert empty.fill(0) and empty.fill(0) and empty.reads == 1
+
+
+def test_file_is_readable_by_every_user_and_writable_by_its_own(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        Contents(tmp_path).fill()
+    finally:
+        os.umask(before)
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()} == {
+        "r.1-d": "0o644", "r.1-d.lock": "0o600"}
+
+
+@pytest.mark.parametrize("contents", [b"", b"ab", b"abcd", b"abd"])
+def test_file_of_another_size_or_contents_is_replaced(tmp_path: Path, contents: bytes) -> None:
+    (tmp_path / "r.1-d").write_bytes(contents)
+    process = Contents(tmp_path)
+    assert process.fill() and process.reads == 1 and process.found == b"abc"
+    assert (tmp_path / "r.1-d").read_bytes() == b"abc"
+
+
+def test_unreadable_file_is_reported_and_read_from_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "r.1-d").mkdir()
+    process = Contents(tmp_path)
+    assert process.fill() and process.reads == 1 and process.found == b"abc"
+    assert "cannot be read" in caplog.text and "cannot be written" in caplog.text
+
+
+def test_lock_that_is_a_link_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Another user of the node could lead the process to a file of its own."""
+    (tmp_path / "r.1-d.lock").symlink_to(tmp_path / "target")
+    process = Contents(tmp_path)
+    assert process.fill() and process.reads == 1 and not (tmp_path / "target").exists()
+    assert "cannot be locked" in caplog.text
+
+
+def test_failed_read_leaves_no_file(tmp_path: Path) -> None:
+    def fail() -> bool:
+        raise redis.ConnectionError("gone")
+
+    with pytest.raises(redis.ConnectionError, match="gone"):
+        NodeCache(tmp_path, "r").fill("1-d", memoryview(bytearray(3)), fail, lambda: True)
+    process = Contents(tmp_path)
+    assert files(tmp_path) == [] and process.fill() and process.reads == 1, "the lock is free again"

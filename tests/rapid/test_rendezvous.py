@@ -1,25 +1,30 @@
 """Rendezvous of a process group in Redis: which nodes form a round, and who makes way for whom."""
 
 import time
+from typing import Any
 
 import pytest
 import redis
 
+from rapid.store import functions
+from rapid.store.keys import Keys
 from rapid.store.rendezvous import GroupRendezvous, Round, Waiting
 
 LEASE, PATIENCE = 0.4, 0.15
 
 
 class Node:
-    """Node whose first process would listen at host NAME and port 7."""
+    """Node whose first process would listen at host NAME and ``port``."""
 
-    def __init__(self, database: redis.Redis, name: str, minimum: int = 1, maximum: int = 3, group: str = "a") -> None:
-        self.rendezvous = GroupRendezvous(database, "r", group, name, minimum, maximum, LEASE, PATIENCE)
+    def __init__(self, database: redis.Redis, name: str, minimum: int = 1, maximum: int = 3, group: str = "a",
+                 port: int = 7, patience: float = PATIENCE) -> None:
+        self.rendezvous = GroupRendezvous(database, "r", group, name, minimum, maximum, LEASE, patience)
         self.name = name
+        self.port = port
         self.rendezvous.begin()
 
     def join(self) -> Round | Waiting:
-        return self.rendezvous.join(self.name, 7)
+        return self.rendezvous.join(self.name, self.port)
 
     def round(self) -> Round:
         found = self.join()
@@ -39,9 +44,10 @@ def complete(*members: Node) -> None:
 
 
 def test_round_is_complete_with_all_nodes_in_order(database: redis.Redis) -> None:
-    second, tenth, first = nodes(database, "five-1", "five-10", "five-0")
+    """Names are in the order of the ordinals at their end, and the address is the first node's."""
+    second, tenth, first = (Node(database, f"five-{i}", port=port) for port, i in enumerate((2, 10, 1)))
     assert second.join() == Waiting(1, ()) and tenth.join() == Waiting(2, ())
-    expected = Round(1, ("five-0", "five-1", "five-10"), "five-0", 7)
+    expected = Round(1, ("five-1", "five-2", "five-10"), "five-1", 2)
     assert first.join() == expected == second.join() == tenth.join() == tenth.join()
     assert first.rendezvous.beat() == 0
 
@@ -124,12 +130,98 @@ def test_node_that_leaves_is_not_waited_for(database: redis.Redis) -> None:
     assert a.round().nodes == ("a",)
 
 
+def test_fewer_than_the_minimum_never_begin(database: redis.Redis) -> None:
+    a, b = (Node(database, name, minimum=2, patience=0.0) for name in "ab")
+    assert a.join() == Waiting(1, ()) == a.join()
+    assert b.round().nodes == ("a", "b") == a.round().nodes
+
+
+def test_each_newcomer_that_waits_is_counted(database: redis.Redis) -> None:
+    a, b, c = (Node(database, name, maximum=4, patience=0.0) for name in "abc")
+    assert a.round().nodes == ("a",) and a.rendezvous.beat() == 0
+    for number, newcomer in enumerate((b, c), 1):
+        assert newcomer.join() == Waiting(number, ("a",))
+        assert a.rendezvous.beat() == number
+
+
+def test_round_takes_the_maximum_and_the_rest_waits(database: redis.Redis) -> None:
+    a, b = nodes(database, "a", "b", maximum=2)
+    complete(a, b)
+    c, d, e = nodes(database, "c", "d", "e", maximum=2)
+    for number, newcomer in enumerate((e, d, c), 1):
+        found = newcomer.join()
+        assert isinstance(found, Waiting) and found.nodes == number and set(found.working) == {"a", "b"}
+    for member in (a, b):
+        member.rendezvous.leave()
+    assert e.join() == Waiting(1, ("c", "d")), "the round is full without this node"
+    assert c.join() == d.join() == Round(2, ("c", "d"), "c", 7) and e.join() == Waiting(1, ("c", "d"))
+    for member in (c, d):
+        member.rendezvous.leave()
+    assert e.join() == Waiting(1, ()), "the time of patience begins with the last round"
+
+
+def test_former_self_of_a_node_removes_neither_its_wait_nor_its_place(database: redis.Redis) -> None:
+    a, old = nodes(database, "a", "b", maximum=2)
+    complete(a, old)
+    new = Node(database, "b", maximum=2)
+    assert new.join() == Waiting(1, ("a",))
+    old.rendezvous.leave()
+    assert a.rendezvous.beat() == 1, "the new one still waits"
+    a.rendezvous.begin()
+    complete(a, new)
+    old.rendezvous.leave()
+    assert new.rendezvous.beat() == a.rendezvous.beat() == 0 and new.round().number == 2
+    a.rendezvous.leave()
+    assert a.rendezvous.beat() == 1, "a node without a round makes way"
+
+
+def test_newcomer_begins_the_time_of_patience_again(database: redis.Redis) -> None:
+    """Otherwise a third node that starts a little later needs another round."""
+    a, b = nodes(database, "a", "b")
+    a.join()
+    time.sleep(PATIENCE + 0.02)
+    assert b.join() == Waiting(2, ()) == a.join()
+
+
+def test_group_is_forgotten_a_day_after_its_last_call(database: redis.Redis) -> None:
+    a, b = nodes(database, "a", "b", maximum=2)
+    day = 24 * 3600
+    for call in (a.join, b.join, a.rendezvous.beat, a.rendezvous.leave):
+        database.persist(Keys("r").rendezvous("a"))
+        before = time.time()
+        call()
+        expiry: Any = database.pexpiretime(Keys("r").rendezvous("a"))
+        assert before + day <= expiry / 1000 + 0.001 and expiry / 1000 <= time.time() + day
+
+
+def test_durations_are_sent_in_milliseconds(database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, ...]] = []
+
+    def call(client: redis.Redis, function: str, keys: list[str], *arguments: str) -> bytes:
+        sent.append(arguments)
+        return b'{"waiting": 1, "working": []}' if arguments[0] == "join" else b"0"
+
+    monkeypatch.setattr(functions, "call", call)
+    node = GroupRendezvous(database, "r", "a", "n", 1, 2, 1.5, 0.25)
+    node.begin()
+    node.beat()
+    node.join("host", 7)
+    assert [arguments[3] for arguments in sent] == ["1500", "1500"] and sent[1][-1] == "250"
+
+
 def test_groups_do_not_meet(database: redis.Redis) -> None:
     old, new = Node(database, "a", maximum=2, group="old"), Node(database, "b", maximum=2, group="new")
     assert old.join() == Waiting(1, ()) and new.join() == Waiting(1, ())
 
 
-@pytest.mark.parametrize(("minimum", "maximum"), [(0, 2), (3, 2)])
+@pytest.mark.parametrize(("minimum", "maximum"), [(1, 1), (1, 2), (2, 2), (2, 3)])
+def test_minimum_is_at_most_the_maximum(database: redis.Redis, minimum: int, maximum: int) -> None:
+    members = nodes(database, *"abc"[:maximum], minimum=minimum, maximum=maximum)
+    complete(*members)
+    assert len(members[0].round().nodes) == maximum
+
+
+@pytest.mark.parametrize(("minimum", "maximum"), [(0, 2), (-1, 2), (3, 2), (2, 1), (0, 0)])
 def test_invalid_sizes_are_refused(database: redis.Redis, minimum: int, maximum: int) -> None:
     with pytest.raises(ValueError, match=f"nodes {minimum}:{maximum}"):
         Node(database, "a", minimum, maximum)

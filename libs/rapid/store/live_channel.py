@@ -28,7 +28,7 @@ from rapid.store.rows import decode_row
 
 log = logging.getLogger(__name__)
 LEASE_SECONDS = 10.0  # after it nobody watches, unless it was renewed
-READ_SECONDS = 1.0  # how often who plays looks
+READ_SECONDS = 1.0  # interval at which players read the watched games
 MAX_GAMES = 64  # watched at a time
 MAX_SOURCES = 16  # sources that list their games
 MAX_MESSAGE_BYTES = 4 << 20
