@@ -208,7 +208,7 @@ class SurgeryWorker:
         if not self.jobs.is_held(job):
             raise JobRefused("the job was cancelled")
         self.state.cut_over(fencing_token, staged, before, after, Status.WARMING, payload["who"], {
-            "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
+            "operation": payload["operation"], "plan": plan.name, "plan_digest": plan.digest, "schema": target.schema,
             "warm_up_until": int(made["warm_up_until"])})
         return {"version": version}
 

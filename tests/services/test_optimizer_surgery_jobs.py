@@ -45,13 +45,13 @@ PAYLOAD: dict[str, Any] = {
 class Bench:
     """A run with one optimizer and its stores."""
 
-    def __init__(self, client: redis.Redis, folder: Path) -> None:
+    def __init__(self, client: redis.Redis, folder: Path, archive_every: int = 1) -> None:
         self.state = RunState(client, "trial")
         self.state.create({}, "test", RunRecord(**OLD.trees(), layout=LAYOUT.hash, schema=OLD.schema))
         for status in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
             self.state.transition(status, "test")
         self.blobs = BlobStore(str(folder / "blobs"))
-        self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=1), self.blobs)
+        self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=archive_every), self.blobs)
         self.jobs = JobQueue(self.state)
         self.client = StateInMemory()
         self.publisher: LeasedPublisher | None = None
