@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from five.agent.config import LeagueConfig
+from five.services.opponents import pool as pool_module
 from five.services.opponents.__main__ import is_eligible
 from five.services.opponents.pool import OpponentPool
 from rapid.blobs import BlobStore
@@ -176,6 +177,22 @@ def test_result_against_a_removed_version_does_not_count(state: RunState) -> Non
     state.table("league").set("version:0", None)
     assert not pool.report("b", 0, won=False)
     assert [o.version for o in pool.league().opponents] == [10]
+
+
+@pytest.mark.parametrize("row", ["version:x", "version:0", "last_added"])
+def test_damaged_pool_is_reported(state: RunState, row: str) -> None:
+    OpponentPool(state, CONFIG, seed=0).on_version(0)
+    state.table("league").set(row, ["nonsense"])
+    with pytest.raises(ValueError, match="the table league is damaged: "):
+        OpponentPool(state, CONFIG, seed=0).assign("g")
+
+
+def test_oldest_assignments_are_forgotten(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "ASSIGNMENTS", 3)
+    pool = OpponentPool(state, CONFIG, seed=0)
+    for i in (0, 1, 2, 0, 3, 4):
+        pool.assign(str(i))
+    assert list(pool._assigned) == ["2", "3", "4"]
 
 
 def test_warm_up_version_does_not_join_the_pool(redis_client: redis.Redis, tmp_path: Path) -> None:
