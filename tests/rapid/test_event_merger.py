@@ -322,3 +322,12 @@ def test_full_redis_refuses_the_merge_as_a_whole(run: Servers) -> None:
     finally:
         admin.config_set("maxmemory", before["maxmemory"])
     assert [e.what for e in merged(run)] == ["x"]
+
+
+def test_backlog_below_64_mebibytes_waits(run: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine events of 7 MiB behind a batch of small ones are not removed while the budget is used up."""
+    monkeypatch.setattr(event_merger, "BURST_BYTES", 0)
+    run.client(acl.ADMIN).eval("""local text = string.rep('y', 7 * 2^20 - 2^16)
+        for i = 1, 100 do redis.call('XADD', KEYS[1], '*', 'what', 'x') end
+        for i = 1, 9 do redis.call('XADD', KEYS[1], '*', 'what', 'y', 'details', text) end""", 1, STREAM)
+    assert merged(run) == [] and run.client("controller").xlen(STREAM) == 109
