@@ -250,27 +250,6 @@ def test_values_over_redis_limit_are_refused_before_sending(database: redis.Redi
         ParameterStore(database, database, "r", too_large)
 
 
-def test_bulk_transfer_leaves_the_connection_usable(database: redis.Redis) -> None:
-    rng = np.random.default_rng(0)
-    values = [rng.integers(0, 255, n, dtype=np.uint8) for n in (1, 2, 100, 70_000, 0, 3, 5, 7, 9)]
-    names = [f"k{i}" for i in range(len(values))]
-    bulk_transfer.set_values(database, [(n, [v.data]) for n, v in zip(names, values, strict=True)], 60_000)
-    assert 0 < database.pttl("k3") <= 60_000
-    out = [np.zeros_like(v) for v in values]
-    assert bulk_transfer.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) is None
-    for v, o in zip(values, out, strict=True):
-        np.testing.assert_array_equal(v, o)
-    database.delete("k2")
-    assert bulk_transfer.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) == "k2"
-    assert database.get("k3") == values[3].tobytes()
-    with pytest.raises(redis.RedisError, match="k3 has 70000 bytes, expected 5"):
-        bulk_transfer.get_values(database, [("k3", memoryview(bytearray(5)))])
-    database.lpush("list", 1)
-    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-        bulk_transfer.get_values(database, [("list", memoryview(bytearray(5)))])
-    assert database.ping()
-
-
 def test_waiting_for_a_newer_head(store: ParameterStore, database: redis.Redis, store_config: StoreConfig) -> None:
     assert store.wait_newer(None, 0.05) is None
     store.publish(0, tensors(0), {})
