@@ -36,7 +36,7 @@ MAX_ROWS = 1000  # maximum number of rows of a list
 def _to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_to_json(v) for v in value]
-    return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
 def _none_if_missing(compute: Callable[[], Any]) -> Any:
