@@ -145,7 +145,7 @@ class RunBackend:
         published = operation.step("publish")
         first = published.result.get("version") if published is not None else None
         checkpoints = CheckpointIndex(self._state.redis, self._state.run).all()
-        if first is not None and max(checkpoints, default=-1) < int(first):
+        if first is not None and not any(version >= int(first) for version in checkpoints):
             behind.append(f"the optimizer, to resume from the checkpoint of version {first}")
         return [*behind, *absent]
 

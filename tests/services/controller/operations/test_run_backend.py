@@ -96,7 +96,8 @@ def test_plan_fits_only_its_schema_and_epoch() -> None:
     assert stale(None, SCHEMA, 2, of_record) == "the run has no record"
     for epoch in (1, 3):
         assert f"checked in epoch {epoch}, the run is in epoch 2" in stale(record, SCHEMA, epoch, of_record)
-    assert "starts from model schema q, the run has pppp" in stale(record, "q", 2, of_record)
+    for other in ("a", "q"):
+        assert f"starts from model schema {other}, the run has pppp" in stale(record, other, 2, of_record)
     unknown = RunRecord(revision=3, epoch=2)
     assert stale(unknown, "of epoch 2", 2, of_record) == ""
     assert "the run has of epoch 2" in stale(unknown, SCHEMA, 2, of_record)
@@ -106,8 +107,9 @@ def test_revert_is_stale_in_another_epoch_whatever_the_schema(run: Run) -> None:
     assert run.backend.stale_reason(operation()) == ""
     assert "model schema other" in run.backend.stale_reason(operation(parent="other"))
     assert run.backend.stale_reason(operation(OperationKind.REVERT, parent="other")) == ""
-    later = operation(OperationKind.REVERT, epoch=2)
-    assert "requested in epoch 2, but the run is in another one" in run.backend.stale_reason(later)
+    for epoch in (0, 2):
+        other = operation(OperationKind.REVERT, epoch=epoch)
+        assert f"requested in epoch {epoch}, but the run is in another one" in run.backend.stale_reason(other)
     run.state.redis.delete(run.state.keys.record)
     assert run.backend.stale_reason(operation()) == "the run has no record"
     assert "the run is in another one" in run.backend.stale_reason(operation(OperationKind.REVERT))
@@ -120,7 +122,8 @@ def test_surgery_is_published_once_a_later_epoch_names_its_plan(run: Run) -> Non
     run.cut_over(1, chain=(PLAN,))
     assert run.backend.published(surgery)
     assert not run.backend.published(operation(digest="e" * 64))
-    assert not run.backend.published(operation(epoch=2))  # the same plan again, decided after that
+    for epoch in (2, 3):  # the same plan again, decided after that
+        assert not run.backend.published(operation(epoch=epoch))
     assert not run.backend.published(revert)
     run.state.redis.delete(run.state.keys.record)
     assert not run.backend.published(surgery)
@@ -130,7 +133,8 @@ def test_revert_is_published_once_the_lineage_names_it(run: Run) -> None:
     run.publish(0)
     run.cut_over(1, operation="revert-1")
     assert run.backend.published(operation(OperationKind.REVERT, "revert-1"))
-    assert not run.backend.published(operation(OperationKind.REVERT, "revert-2"))
+    for other in ("revert-0", "revert-2"):
+        assert not run.backend.published(operation(OperationKind.REVERT, other))
     assert not run.backend.published(operation())
 
 
@@ -164,12 +168,13 @@ def staged_by(run: Run, identity: str, version: int) -> list[str]:
 def test_failed_operation_leaves_no_blobs_or_pins(run: Run) -> None:
     staged_by(run, "op-1", 0)
     others = staged_by(run, "op-2", 1)
-    run.publish(2)
-    run.store.pin(2, "rating reference")
-    versions = [f"trial/versions/{v:010d}" for v in range(3)]
+    for version, reason in ((2, "rating reference"), (3, "a person")):
+        run.publish(version)
+        run.store.pin(version, reason)
+    versions = [f"trial/versions/{v:010d}" for v in range(4)]
     run.backend.discard_staged(operation())
     assert run.blobs.refs("trial") == sorted([*others, *versions])
-    assert run.store.pins() == {1: pin_reason("op-2"), 2: "rating reference"}
+    assert run.store.pins() == {1: pin_reason("op-2"), 2: "rating reference", 3: "a person"}
     run.backend.discard_staged(operation())  # repeated after a crash
 
 
@@ -212,9 +217,15 @@ def test_every_needed_service_must_have_restarted(run: Run) -> None:
     absent = [f"{kind}, of which no instance is live" for kind in NEEDED]
     checkpoint = "the optimizer, to resume from the checkpoint of version 1"
     assert run.backend.not_renewed(published) == [checkpoint, *absent]
+    assert "the optimizer, to resume from the checkpoint of version 0" in run.backend.not_renewed(
+        operation().with_step("publish", result={"version": 0}))
     record = run.state.record()
     assert record is not None
     leases = {kind: run.state.lease(kind, "0", 60.0) for kind in (*NEEDED, "play")}
+    leases["optimizer"].renew(epoch=2, revision=record.revision)
+    assert run.backend.not_renewed(published) == [checkpoint, absent[0], absent[2]]
+    leases["optimizer"].renew(epoch=3, revision=record.revision + 1)  # of a record that is newer than the one read
+    assert run.backend.not_renewed(published) == ["optimizer/0", checkpoint, absent[0], absent[2]]
     for lease in leases.values():
         lease.renew(epoch=1, revision=record.revision - 1)
     assert run.backend.not_renewed(published) == [
