@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from five.run.config.autoscaler import AutoscalerConfig, RolloutScaling
+from five.run.config.autoscaler import AutoscalerConfig, InferenceScaling, RolloutScaling
 from five.services.controller.autoscaler.kubernetes_api import DELETION_COST, KubernetesApi
 from five.services.controller.autoscaler.loop import ScalingLoop
 from rapid.store.leases import Instance
@@ -42,6 +42,16 @@ def test_pods_that_lose_the_least_work_go_first(state: RunState, api: Kubernetes
     started(state, "inference", starting=1.0)  # another kind's heartbeat says nothing about this pod
     resized(state, api, max=to)
     assert first_to_go(server) == first and server.deployments["five-rollout"] == to
+
+
+def test_youngest_inference_pod_goes_first(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
+    server.pods = {"old": {}, "young": {}}
+    started(state, "inference", old=10.0, young=30.0)
+    for other in ("evaluator", "rollout"):
+        started(state, other, young=1.0)
+    rule = InferenceScaling(deployment="five-inference", max=1)
+    ScalingLoop(AutoscalerConfig(enabled=True, deletion_cost=True, inference=rule), api, state).run_once()
+    assert first_to_go(server) == {"young"} and server.deployments["five-inference"] == 1
 
 
 def test_marked_pod_is_not_marked_again(state: RunState, api: KubernetesApi, server: ApiServer) -> None:

@@ -123,12 +123,13 @@ def test_a_long_queue_gets_inference_servers(state: RunState, api: KubernetesApi
     assert event.what == "inference.scaled" and event.details["signals"]["queue_seconds"] == pytest.approx(0.03)
 
 
-def test_the_pool_for_past_versions_has_a_queue_of_its_own(state: RunState, api: KubernetesApi, server: ApiServer
+def test_another_pool_has_a_queue_of_its_own(state: RunState, api: KubernetesApi, server: ApiServer
                                                            ) -> None:
     cluster = Cluster(state.redis, server, needed=4)
     loop = looking(state, api, cluster)
     for _ in range(20):
-        for name, queue in (("five-inference-5d4c9-abcde", 0.02), ("five-inference-past-77f6b-fghij", 2.0)):
+        for name, queue in (("five-inference-5d4c9-abcde", 0.02), ("five-inference-past-77f6b-fghij", 2.0),
+                            ("another-inference-8c1d2-klmno", 2.0)):
             cluster._beat("inference", name, requests=10, queued_seconds=10 * queue, forward_seconds=5, team_steps=320)
         cluster.pass_time()
         loop.run_once()

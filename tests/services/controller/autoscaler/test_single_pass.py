@@ -121,7 +121,8 @@ def test_missing_run_is_not_scaled(redis_client: redis.Redis, api: KubernetesApi
 
 @pytest.mark.parametrize(("kind", "stats", "scales"), [
     ("optimizer", {"holding": "the blob store does not respond"}, False), ("optimizer", {"holding": ""}, True),
-    ("optimizer", {}, True), ("rollout", {"holding": "the optimizer does not respond"}, True)])
+    ("optimizer", {}, True), ("rollout", {"holding": "the optimizer does not respond"}, True),
+    ("inference", {"holding": "the optimizer does not respond"}, True)])
 def test_nothing_is_scaled_while_learning_is_blocked(state: RunState, api: KubernetesApi, server: ApiServer, kind: str,
                                                      stats: dict[str, Any], scales: bool) -> None:
     for other in ("inference", "optimizer"):
