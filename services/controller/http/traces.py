@@ -33,4 +33,5 @@ class TraceMiddleware:
                     if route:
                         route = PROTECTED + route.removeprefix(PROTECTED)
                         span.describe({"http.route": route}, f"{method} {route}")
-                    span.describe({"http.response.status_code": status})
+                    if status:  # no response begins after an error or without a client
+                        span.describe({"http.response.status_code": status})

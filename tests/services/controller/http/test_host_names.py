@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from five.run.config.controller import ControllerConfig
 from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.host_names import HostNames
+from five.services.controller.http.problems import Problem
 from tests.services.live_controller import OPERATOR, LiveController, live, problem
 
 EVIL = "rebound.evil.example"
@@ -63,3 +64,43 @@ def test_configured_names_are_required_with_authentication_too(redis_client: red
 def test_invalid_host_names_are_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="without a port"):
         ControllerConfig(hosts=[name])
+
+
+NAMES = HostNames(["five.example.org"], "Controller.local")
+
+
+def is_allowed(names: HostNames, *hosts: bytes) -> bool:
+    try:
+        names.require([(b"x-host", b"localhost"), *((b"host", host) for host in hosts), (b"origin", b"http://x")])
+    except Problem as problem:
+        assert (problem.status, problem.kind) == (421, "misdirected")
+        assert "allowed are addresses and " in problem.detail and "localhost" in problem.detail
+        return False
+    return True
+
+
+@pytest.mark.parametrize("host", [
+    b"localhost", b"LocalHost:8080", b"controller.local", b"CONTROLLER.local:1", b"five.example.org",
+    b"five.example.org.", b"five.example.org.:443", b"127.0.0.1", b"192.0.2.7:80", b"[::1]", b"[2001:db8::1]:80"])
+def test_names_and_addresses_are_allowed(host: bytes) -> None:
+    assert is_allowed(NAMES, host)
+
+
+@pytest.mark.parametrize("hosts", [
+    [], [b"localhost", b"localhost"], [b"127.0.0.1", b"evil.example"], [b""], [b"."], [b":80"], [b"evil.example"],
+    [b"five.example.org.evil.example"], [b"evil-five.example.org"], [b"five.example.org.."], [b"[::1"], [b"[x]"],
+    [b"127.0.0.1.evil.example"], [b"user@evil.example"], [b"2001:db8::1"], [b"localhost\xff"]])
+def test_other_hosts_are_refused(hosts: list[bytes]) -> None:
+    assert not is_allowed(NAMES, *hosts)
+
+
+def test_refusal_shows_the_host_and_the_names() -> None:
+    with pytest.raises(Problem, match="Host none: allowed are addresses and controller.local, five.example.org, local"):
+        NAMES.require([])
+    with pytest.raises(Problem, match="Host 'a', 'b': allowed are addresses and localhost; services.controller.hosts"):
+        HostNames().require([(b"host", b"a"), (b"host", b"b")])
+
+
+def test_names_are_configured_or_not() -> None:
+    assert NAMES.configured and not HostNames().configured and not HostNames((), "0.0.0.0").configured
+    assert not is_allowed(HostNames(), b"five.example.org") and not is_allowed(HostNames(), b"")
