@@ -40,6 +40,12 @@ def contents(client: redis.Redis) -> dict[bytes, object]:
     return {name: client.dump(name) for name in client.keys("five:r:*")}
 
 
+def transactions(client: redis.Redis) -> int:
+    """Return how many transactions the server has executed."""
+    statistics: Any = client.info("commandstats")
+    return int(statistics.get("cmdstat_exec", {"calls": 0})["calls"])
+
+
 def test_backup_restores_into_another_server(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
     state.lease("rollout", "0", 60).renew()
     database.set(f"{state.keys.prefix}params:12:aa:0", b"a chunk")
@@ -250,7 +256,9 @@ def test_restore_is_an_event_and_is_announced(state: RunState, database: redis.R
     listener = client.pubsub(ignore_subscribe_messages=True)
     listener.subscribe(state.keys.status_channel)
     listener.get_message(timeout=5)
+    before = transactions(database)
     backup.load(database, file, "ada", replace=True)
+    assert transactions(database) == before + 1, "the status and its event must appear together"
     message = listener.get_message(timeout=5) or {}
     assert message.get("data") == b"stopping"
     event = state.events.last(1)[0]
@@ -301,13 +309,26 @@ def test_key_that_expires_during_the_backup_is_left_out(state: RunState, databas
 
 
 def test_backup_reads_all_but_logs_in_one_transaction(state: RunState, database: redis.Redis) -> None:
-    def transactions() -> int:
-        statistics: Any = database.info("commandstats")
-        return int(statistics.get("cmdstat_exec", {"calls": 0})["calls"])
-
-    before = transactions()
+    before = transactions(database)
     backup.save(database, "r", io.BytesIO())
-    assert transactions() == before + 1
+    assert transactions(database) == before + 1
+
+
+def test_only_series_are_read_outside_of_the_transaction(state: RunState, database: redis.Redis) -> None:
+    """They only grow. Everything else is of one moment, whatever its type."""
+    database.zadd(f"{KEYS.prefix}sorted", {"a": 1})
+    database.sadd(f"{KEYS.prefix}names", "a")
+    alone: list[bytes] = []
+
+    class Listing(redis.Redis):
+        """A client that lists the keys which are read alone."""
+
+        def dump(self, name: Any) -> Any:
+            alone.append(name)
+            return super().dump(name)
+
+    made = backup.save(Listing.from_pool(database.connection_pool), "r", io.BytesIO())
+    assert alone == [KEYS.series("versions").encode()] and made.keys == len(contents(database))
 
 
 def test_backup_keeps_the_time_to_live(state: RunState, database: redis.Redis) -> None:

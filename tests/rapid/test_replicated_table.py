@@ -71,6 +71,30 @@ def test_event_is_written_with_the_update(state: RunState) -> None:
     assert [(e.what, e.details) for e in state.events.read()] == [("pool.changed", {"x": 1})]
 
 
+def test_further_commands_run_in_the_same_step(state: RunState, database: redis.Redis) -> None:
+    """They may depend on what the update writes, which is decided first."""
+    one, made = Copy(state), []
+
+    def change() -> dict[str, Any]:
+        made.append(len(made))
+        return {"a": made[-1]}
+
+    assert one.table.update(change, "game-1", also=lambda: [("SET", "mark", str(made[-1])), ("INCR", "count")])
+    assert one.rows == {"a": 0} and database.mget("mark", "count") == [b"0", b"1"]
+    assert not one.table.update(change, "game-1", also=lambda: [("INCR", "count")])
+    assert not one.table.update(lambda: None, also=lambda: [("INCR", "count")])
+    assert database.get("count") == b"1"
+    assert Copy(state).seen() == one.seen() == {"a": 0} and one.loads == 1
+
+
+def test_value_that_is_not_json_is_refused(state: RunState, database: redis.Redis) -> None:
+    one = Copy(state)
+    one.add("a")
+    with pytest.raises(ValueError):
+        one.table.update(lambda: {"a": 2, "b": [float("nan")]}, "game-1")
+    assert one.rows == Copy(state).seen() == {"a": 1} and not state.table("pool").seen("game-1")
+
+
 def test_no_update_is_lost_among_many_writers(state: RunState) -> None:
     copies = [Copy(state) for _ in range(4)]
 
@@ -131,7 +155,7 @@ def test_replica_behind_the_log_reloads_the_table(state: RunState, database: red
 def test_the_log_is_bounded(state: RunState, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replicated_table, "LOG_ENTRIES", 10)
     one = Copy(state)
-    for _ in range(500):
+    for _ in range(300):
         one.add("a")
     assert database.xlen(state.keys.table_log("pool")) < 250  # streams are trimmed by whole nodes of a hundred
 
@@ -155,17 +179,30 @@ def test_replica_follows_redis_back_after_lost_writes(state: RunState, database:
     assert one.seen() == {} and other.add("a") and one.seen() == {"a": 1}
 
 
-def test_writer_without_log_is_not_overwritten(state: RunState,
-                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replica_notices_another_entry_of_the_same_id(state: RunState, database: redis.Redis) -> None:
+    """A writer on a machine whose clock is behind repeats the id of a lost entry."""
+    one, log = Copy(state), state.keys.table_log("pool")
+    one.add("a")
+    lost = database.xrevrange(log, count=1)[0][0]  # type: ignore[index]
+    database.delete(log)
+    database.xadd(log, {"rows": '{"b": 7}'}, id=lost)
+    state.table("pool").update(lambda rows: {"a": None, "b": 7})
+    assert one.seen() == {"b": 7} and one.loads == 2
+
+
+@pytest.mark.parametrize("value", [41, 0, None])
+def test_writer_without_log_is_not_overwritten(state: RunState, monkeypatch: pytest.MonkeyPatch, value: int | None
+                                               ) -> None:
     """Such as the previous release during an upgrade."""
     one = Copy(state)
     one.add("a")
-    state.table("pool").set("a", 41)
-    assert one.add("a") and one.seen() == {"a": 42}
+    state.table("pool").set("a", value)
+    expected = (value or 0) + 1
+    assert one.add("a") and one.seen() == {"a": expected}
     state.table("pool").set("b", 7)
-    assert one.seen() == {"a": 42}
+    assert one.seen() == {"a": expected}
     monkeypatch.setattr(replicated_table, "RELOAD_SECONDS", -1.0)
-    assert one.seen() == {"a": 42, "b": 7}
+    assert one.seen() == {"a": expected, "b": 7}
 
 
 def test_table_without_log_is_adopted(state: RunState) -> None:

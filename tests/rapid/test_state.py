@@ -103,6 +103,12 @@ def test_only_pausing_begins_a_pause(state: RunState) -> None:
     assert [state.transition(to, "t").pause for to in ("pausing", "running", "pausing")] == [2, 2, 3]
 
 
+def test_status_of_an_earlier_release_has_no_pause(state: RunState) -> None:
+    state.redis.set(state.keys.status, '{"status": "running", "since": 5, "who": "ada", "reason": "why"}')
+    assert state.status() == (Status.RUNNING, 5.0, "ada", "why", 0)
+    assert state.transition("pausing", "t").pause == 1
+
+
 @pytest.mark.parametrize("other", ["pausing", "stopping"])
 def test_pause_is_decided_again_after_a_concurrent_change(state: RunState, monkeypatch: pytest.MonkeyPatch, other: str
                                                           ) -> None:
