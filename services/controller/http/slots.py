@@ -44,8 +44,8 @@ class SlotPool:
     def __init__(self, size: int, limits: LimitsConfig, key: str, what: str, status: int = 429,
                  retry_seconds: int = 10) -> None:
         self._size = size
-        self._each = max(math.ceil(size * limits.viewer_share), 1)
-        self._viewers = max(size - math.floor(size * limits.operator_share), 1)
+        self._each = math.ceil(size * limits.viewer_share)
+        self._viewers = size - math.floor(size * limits.operator_share)
         self._key = f"services.controller.limits.{key}"
         self._what = what
         self._status = status

@@ -39,7 +39,7 @@ async def test_headers_have_a_largest_size(size: int, is_served: bool) -> None:
         get_extra_info=lambda name: None, write=sent.append, close=lambda: sent.append(b"closed"),
         is_closing=lambda: False, get_protocol=lambda: protocol, abort=lambda: None, resume_reading=lambda: None)
     kind: Any = server.config.http_protocol_class
-    protocol = kind(server.config, server.server_state, {})
+    protocol: Any = kind(server.config, server.server_state, {})
     protocol.connection_made(transport)
     protocol.data_received(HEAD + b"a" * (size - len(HEAD)))
     assert sent == [] if is_served else sent[0].startswith(b"HTTP/1.1 400 ") and sent[-1] == b"closed"
