@@ -73,7 +73,8 @@ def test_event_is_written_with_the_update(state: RunState) -> None:
 
 def test_further_commands_run_in_the_same_step(state: RunState, database: redis.Redis) -> None:
     """They may depend on what the update writes, which is decided first."""
-    one, made = Copy(state), []
+    one = Copy(state)
+    made: list[int] = []
 
     def change() -> dict[str, Any]:
         made.append(len(made))
@@ -183,9 +184,9 @@ def test_replica_notices_another_entry_of_the_same_id(state: RunState, database:
     """A writer on a machine whose clock is behind repeats the id of a lost entry."""
     one, log = Copy(state), state.keys.table_log("pool")
     one.add("a")
-    lost = database.xrevrange(log, count=1)[0][0]  # type: ignore[index]
+    lost: Any = database.xrevrange(log, count=1)
     database.delete(log)
-    database.xadd(log, {"rows": '{"b": 7}'}, id=lost)
+    database.xadd(log, {"rows": '{"b": 7}'}, id=lost[0][0])
     state.table("pool").update(lambda rows: {"a": None, "b": 7})
     assert one.seen() == {"b": 7} and one.loads == 2
 
