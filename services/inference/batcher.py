@@ -31,8 +31,7 @@ class BatcherOptions:
 
     max_batch: int = 256
     queue_delay_seconds: float = 0.001
-    request_timeout_seconds: float = 30.0
-    seed: int = 0
+    request_timeout_seconds: float = 15.0
 
 
 @dataclass
@@ -64,7 +63,7 @@ class Batcher:
         self._options = options
         self._observer = observer or BatchObserver()
         self._clock = clock
-        self._forward = forward or HostForward(table, options.seed)
+        self._forward = forward or HostForward(table, seed=0)
         self.takes_packed = self._forward.packed
         self.prepared = threading.Event()  # set once batches are served
         self._queue = BatchQueue(options.max_batch, options.queue_delay_seconds, clock)

@@ -92,7 +92,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     async def GetModel(self, request: inference_pb2.GetModelRequest, context: Any) -> inference_pb2.GetModelResponse:
         """Return what is served (newest_version -1: no version yet), and begin to load ``wanted_versions``."""
         wanted = list(request.wanted_versions)
-        if len(wanted) > MAX_WANTED or min(wanted, default=0) < 0:
+        if len(wanted) > MAX_WANTED or any(version < 0 for version in wanted):
             raise ValueError(f"wanted_versions: {wanted[:5]} ...: at most {MAX_WANTED} numbers from 0 are allowed")
         for version in wanted:
             self._models.want(version)

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from five.clients.inference import CLOSE, NEWEST, RESET, RESTORE, WANT_POLICY_DEBUG, WANT_STATE
+from five.run.config.inference import InferenceConfig
 from five.services.inference import batcher as batcher_module
-from five.services.inference.batcher import Batcher, BatcherOptions, BatchObserver
+from five.services.inference.batcher import Batcher, BatcherOptions, BatchObserver, RequestTimeout
 from five.services.inference.forward import HostForward
 from five.services.inference.models import Models, VersionNotFound, VersionUnavailable
 from five.services.inference.requests import Request
@@ -131,7 +132,9 @@ def test_server_without_a_version_closes_no_batch_as_failed(serve: Callable[...,
     made.close()
 
 
-def test_repeated_failures_end_the_process(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", [[], [True, True, False], [False]])
+def test_repeated_failures_end_the_process(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch,
+                                           before: list[bool]) -> None:
     """A batch that succeeds in between shows that the device works."""
     monkeypatch.setattr(batcher_module, "FAILURES_IN_A_ROW", 3)
     drained: list[str] = []
@@ -139,7 +142,7 @@ def test_repeated_failures_end_the_process(serve: Callable[..., Served], monkeyp
     critical_tasks = CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None)
     s.start(critical_tasks)
     policy = s.builder.created[0]
-    for fail in (True, True, False, True, True):
+    for fail in (*before, True, True):
         policy.fail = fail
         future = s.submit(1)
         assert isinstance(future.exception(5), RuntimeError) == fail
@@ -178,13 +181,20 @@ def test_expired_sessions_are_closed_once_a_second(serve: Callable[..., Served])
     s = serve(clock=lambda: now[0])
     s.start()
     s.submit(1, 2).result(5)
-    now[0] += 0.9
-    s.submit(3).result(5)
-    assert s.swept == []
+    for now[0] in (100.9, 101.0):
+        s.submit(3).result(5)
+        assert s.swept == []
+    now[0] = 101.5
+    s.submit(3, flags=0).result(5)
+    eventually(lambda: s.swept, 5.0)
+    assert s.swept == [(3, 0)]
+    now[0] = 102.4
+    s.submit(3, flags=0).result(5)
+    assert len(s.swept) == 1, "swept again within a second"
     now[0] = 110.5
     s.submit(4).result(5)  # the leases of the first two ended at 110
-    eventually(lambda: s.swept, 5.0)
-    assert s.swept[0] == (4, 2)
+    eventually(lambda: len(s.swept) == 2, 5.0)
+    assert s.swept[1] == (4, 2)
     assert s.submit(3, flags=0).result(5).unknown == []
     assert s.submit(1, flags=0).result(5).unknown == [1]
 
@@ -209,3 +219,36 @@ def test_reply_has_only_what_its_request_wants(serve: Callable[..., Served]) -> 
     assert 0 < first.closed_ns <= first.launched_ns < time.time_ns()
     assert s.queued == [0.5, 0.0, 0.0]
     assert s.table.find([1, 2, 3, 4]).min() == -1 and (s.table.find([1, 2, 3]) >= 0).all()
+
+
+@pytest.mark.parametrize(("waited", "is_served"), [(29.5, True), (30.0, True), (30.5, False)])
+def test_request_expires_after_its_timeout(serve: Callable[..., Served], waited: float, is_served: bool) -> None:
+    now = [100.0]
+    s = serve(clock=lambda: now[0], request_timeout_seconds=30.0)
+    future = s.submit(1)
+    now[0] += waited
+    s.start()
+    if is_served:
+        assert future.result(5).queue_us == waited * 1e6
+        assert s.drops == [] and s.queued == [waited]
+    else:
+        with pytest.raises(RequestTimeout, match=r"waited 30\.5 s"):
+            future.result(5)
+        assert s.drops == [("expired", 1)] and s.queued == [] and s.batches == []
+
+
+def test_close_before_the_start_fails_waiting_requests(serve: Callable[..., Served]) -> None:
+    s = serve(0, 9)
+    held = s.models.reserve(0).result(5)
+    waiting = [s.submit(1), s.submit(2, policy=0)]
+    s.batcher.close()
+    for future in waiting:
+        with pytest.raises(VersionUnavailable, match="shutting down"):
+            future.result(5)
+    assert s.batcher.idle and held.users == 1
+
+
+def test_options_default_to_those_of_the_configuration() -> None:
+    options, settings = BatcherOptions(), InferenceConfig()
+    assert (options.max_batch, options.queue_delay_seconds, options.request_timeout_seconds) == (
+        settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds)

@@ -133,6 +133,14 @@ def test_largest_batch_is_captured_first_after_two_passes() -> None:
     assert {len(out) for out in world.graphs.outputs.values()} == {4}
 
 
+def test_passes_record_no_gradients() -> None:
+    world = GraphBench(torch.device("cpu"), 2)
+    world.graphs._policy.requires_grad_(True)
+    world.graphs.capture()
+    out = world.run(*world.batch(2))
+    assert not any(tensor.requires_grad for tensor in out.values())
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_padding_does_not_change_results(device: torch.device) -> None:
     """Only sampling depends on other rows: states, values and predictions equal those without padding and with other

@@ -134,6 +134,31 @@ def test_source_reads_versions_as_they_are_stored(store: ParameterStore) -> None
     assert source.digests([1, 7]) == {v: r.digest for v, r in records.items() if r is not None and v == 1}
 
 
+def test_page_locked_buffer_is_used_again_while_it_is_large_enough(
+        store: ParameterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a CUDA device can lock pages, so here the memory is not locked."""
+    empty = torch.empty
+    sizes: list[int] = []
+
+    def unlocked(size: int, *, dtype: torch.dtype, pin_memory: bool) -> torch.Tensor:
+        assert pin_memory
+        sizes.append(size)
+        return empty(size, dtype=dtype)
+
+    monkeypatch.setattr(torch, "empty", unlocked)
+    source = StoreSource(store, pinned=True)
+    versions = [np.full((rows, 4), version, np.float32) for version, rows in enumerate((100, 100, 50, 200))]
+    for version, weights in enumerate(versions):
+        store.publish(version, {"w": weights}, {})
+    for version, weights in enumerate(versions):
+        tensors, meta = source.fetch(version)
+        assert np.array_equal(tensors["w"], to_bfloat16(weights)) and meta == {"bfloat16": ["w"]}
+    records = [store.record(version) for version in (0, 3)]
+    assert sizes == [record.bytes for record in records if record is not None]
+    with pytest.raises(LookupError):
+        source.fetch(9)
+
+
 def test_versions_of_earlier_schemas_are_migrated(store: ParameterStore) -> None:
     """The chain is real; surgery's tests cover what its plans do to tensors."""
     spec = AgentSpec(GAME, MODEL)

@@ -334,6 +334,15 @@ def test_only_a_newer_version_waits_for_the_load_jitter(monkeypatch: pytest.Monk
         models.close()
 
 
+def test_versions_are_loaded_at_once_without_a_load_jitter(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.random, "uniform", lambda low, high: pytest.fail("a load waits without a jitter"))
+    versions = Versions(0)
+    models = start(versions, poll_seconds=0.005)
+    versions.publish(1)
+    models.start()
+    eventually(lambda: models.newest == 1, 5.0)
+
+
 def test_failed_polls_follow_each_other_more_slowly(start: Start) -> None:
     """The wait doubles up to 30 s, and is the configured one after a success."""
     waits: list[float | None] = []

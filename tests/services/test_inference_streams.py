@@ -30,6 +30,15 @@ def request(number: int, session: int, seen: float = 1.0, flags: int = RESET, **
         observations=encode_set(observations(seen), LAYOUT.hash), **changes)
 
 
+def requests_of(number: int, *sessions: int) -> Any:
+    """Return one request for the first step of several sessions."""
+    rows = len(sessions)
+    return inference_pb2.ActRequest(
+        request_id=number, epoch=1, sessions=np.array(sessions, np.int64).tobytes(),
+        policies=np.full(rows, -1, np.int64).tobytes(), flags=bytes([RESET] * rows),
+        observations=encode_set(observations(*np.arange(rows, dtype=float)), LAYOUT.hash))
+
+
 def seconds(span: ReceivedSpan) -> float:
     return (span.span.end_time_unix_nano - span.span.start_time_unix_nano) / 1e9
 
@@ -72,6 +81,19 @@ async def test_unanswered_bytes_of_a_stream_are_limited(waiting: InferenceServer
     waiting.batcher.close_stream(77)
     ids = [(await asyncio.wait_for(first, 5)).request_id, *[answer.request_id async for answer in answers]]
     assert ids == list(range(6)) and served.read == 6
+
+
+async def test_answer_frees_only_its_own_bytes_of_the_limit(waiting: InferenceServer) -> None:
+    """The second request alone exceeds the limit. The third is read after the second is answered."""
+    served = Served(waiting, 2 * NBYTES)
+    answers = served.act(request(0, 0), requests_of(1, 1, 2, 3), request(2, 4))
+    first = asyncio.create_task(anext(answers))
+    await eventually_async(lambda: served.read == 2, 5.0)
+    waiting.batcher.close_stream(77)
+    assert (await asyncio.wait_for(first, 5)).request_id == 0
+    await asyncio.sleep(0.02)
+    assert served.read == 2
+    assert [answer.request_id async for answer in answers] == [1, 2]
 
 
 async def test_disconnected_client_leaves_no_work(waiting: InferenceServer) -> None:
@@ -146,11 +168,8 @@ async def test_parts_without_their_flag_are_refused(flags: int, changes: dict[st
 @pytest.mark.parametrize("rows", [7, 8, 16])
 async def test_request_has_a_row_for_each_session(rows: int) -> None:
     seen = np.arange(rows, dtype=float)
-    asked = inference_pb2.ActRequest(
-        request_id=5, epoch=1, sessions=np.arange(rows).tobytes(), policies=np.full(rows, -1, np.int64).tobytes(),
-        flags=bytes([RESET] * rows), observations=encode_set(observations(*seen), LAYOUT.hash))
     async with InferenceServer(Versions(0)) as server:
-        (answer,) = [a async for a in Served(server).act(asked)]
+        (answer,) = [a async for a in Served(server).act(requests_of(5, *range(rows)))]
     assert np.frombuffer(answer.values, np.float32).tolist() == seen.tolist()
 
 

@@ -17,6 +17,7 @@ from five.agent.model.recurrent_state import state_specs
 from five.clients.inference import InferenceClient
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.forward import HostForward
 from five.services.inference.loading import PolicyLoader
 from five.services.inference.models import Models
 from five.services.inference.service import InferenceService
@@ -72,7 +73,8 @@ class Server:
     def __init__(self, stored: Stored, seed: int) -> None:
         device = torch.device("cpu")
         self.models = Models(stored, PolicyLoader(LAYOUT, MODEL, device), past_bytes=1, poll_seconds=60)
-        self.batcher = Batcher(self.models, SessionTable(SPECS, device, 100, 60.0), BatcherOptions(seed=seed))
+        table = SessionTable(SPECS, device, 100, 60.0)
+        self.batcher = Batcher(self.models, table, BatcherOptions(), forward=HostForward(table, seed))
         self.servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
                                      self.models, self.batcher, epoch=1, read_ahead=1 << 20)
 
