@@ -144,17 +144,17 @@ def test_a_change_that_cannot_be_annealed_is_refused_by_name(run: Run, overrides
 
 
 def test_guard_passes_open_gates_and_finish_the_anneal(run: Run) -> None:
-    run.begin()
-    run.publish(90)
+    run.begin(versions=20)
+    run.publish(30)
     assert run.now() is AnnealState.HOLDING
     shown = run.ask("GET", "/v1/anneal")
     assert shown["share"] == 0.5 and shown["anneal"]["held_by"] == "gate" and "no pairs" in shown["anneal"]["reason"]
-    run.play(0.1, 300, version=90, share=0.5)
+    run.play(0.1, 300, version=30, share=0.5)
     assert run.now() is AnnealState.RAMPING
-    run.publish(170)
+    run.publish(50)
     assert run.now() is AnnealState.HOLDING  # pairs at half of the games do not pass the gate of all games
     before = run.state.record()
-    run.play(0.1, 300, version=170, share=1.0)
+    run.play(0.1, 300, version=50, share=1.0)
     assert run.now() is AnnealState.PROMOTED
     record = run.state.record()
     assert record is not None and before is not None
@@ -221,8 +221,8 @@ def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
 
 
 def test_an_unavailable_evaluator_is_not_a_failure(run: Run) -> None:
-    run.begin()
-    run.publish(400)
+    run.begin(versions=10)
+    run.publish(50)
     for _ in range(20):
         assert run.now() is AnnealState.HOLDING
     assert run.ask("GET", "/v1/anneal")["share"] == 0.5
