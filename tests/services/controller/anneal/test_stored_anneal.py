@@ -81,13 +81,14 @@ def test_anneal_without_a_version_to_revert_to_does_not_begin(state: RunState, m
     assert read_anneal(state) is None
 
 
+@pytest.mark.parametrize("identity", ["patch-1", "patch-3"])
 @pytest.mark.parametrize("before", AnnealState)
-def test_only_one_anneal_is_unfinished(state: RunState, before: AnnealState) -> None:
-    first = stored(state, state=before)
+def test_only_one_anneal_is_unfinished(state: RunState, before: AnnealState, identity: str) -> None:
+    first = stored(state, id=identity, state=before)
     why = begin_anneal(state, asked(), {"head": 20})
     found = read_anneal(state)
     if before in UNFINISHED:
-        assert why == f"anneal 'patch-1' is {before}: only one can be active" and found == first
+        assert why == f"anneal {identity!r} is {before}: only one can be active" and found == first
     else:
         assert why == "" and found is not None and (found.id, found.base) == ("patch-2", 20)
         assert state.events.read()[-1].details["from"] == before
