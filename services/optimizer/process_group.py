@@ -87,7 +87,7 @@ class OptimizerGroup:
         Bytes travel in chunks over the group's backend. Raises RuntimeError if a digest of them differs.
         """
         chunks = split_chunks(pieces, CHUNK_BYTES)
-        size = int(self.broadcast([sum(len(part) for chunk in chunks for part in chunk)])[0])
+        (size,) = map(int, self.broadcast([sum(len(part) for chunk in chunks for part in chunk)]))
         received = np.empty(0 if self.rank == 0 else size, np.uint8)
         digest = blake2b(digest_size=DIGEST_BYTES)
         for index, begin in enumerate(range(0, size, CHUNK_BYTES)):

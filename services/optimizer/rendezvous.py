@@ -30,7 +30,7 @@ class RedisRendezvous(RendezvousHandler):
     """
 
     def __init__(self, group: GroupRendezvous, name: str, host: str, free_port: Callable[[], int], beat_seconds: float,
-                 waiting: Path | None = None, waits_unseen: bool = False) -> None:
+                 waiting: Path | None, waits_unseen: bool) -> None:
         self._group = group
         self._name = name
         self._host = host
@@ -51,11 +51,11 @@ class RedisRendezvous(RendezvousHandler):
         while True:
             try:
                 found = self._group.join(self._host, port)
-                reason = "" if isinstance(found, Round) else self._describe(found)
+                if isinstance(found, Round):
+                    break
+                reason = self._describe(found)
             except redis.RedisError as error:
-                found, reason = Waiting(0, ()), f"the state Redis does not respond: {error}"
-            if isinstance(found, Round):
-                break
+                reason = f"the state Redis does not respond: {error}"
             if reason != shown and self._waiting is not None and not self._unseen:
                 self._waiting.write_text(f"{reason}\n", encoding="utf-8")
             if reason != shown or time.monotonic() - reported > LOG_SECONDS:

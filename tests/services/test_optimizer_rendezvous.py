@@ -3,7 +3,9 @@
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -17,16 +19,23 @@ from tests.waiting import eventually
 LEASE = 2.0
 
 
+started: list[RedisRendezvous] = []
+
+
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
+    yield
+    while started:
+        started.pop().shutdown()  # or it would renew its lease during other tests
 
 
-def node(state: redis.Redis, name: str, waiting: Path | None = None, unseen: bool = False, port: int = 7
-         ) -> RedisRendezvous:
-    """Return the handler of one of two nodes; its host has its name."""
-    group = GroupRendezvous(state, "r", "g", name, 2, 2, LEASE, LEASE)
-    return RedisRendezvous(group, "g", name, lambda: port, 0.05, waiting, unseen)
+def node(state: redis.Redis, name: str, waiting: Path | None = None, unseen: bool = False, port: int = 7,
+         nodes: int = 2) -> RedisRendezvous:
+    """Return the handler of one of the nodes; its host has its name."""
+    group = GroupRendezvous(state, "r", "g", name, nodes, nodes, LEASE, LEASE)
+    started.append(RedisRendezvous(group, "g", name, lambda: port, 0.05, waiting, unseen))
+    return started[-1]
 
 
 class Joining:
@@ -89,6 +98,76 @@ def test_wait_is_logged_once_for_each_reason(redis_client: redis.Redis, caplog: 
     assert len(waits) == 1 and sum("round complete" in message for message in caplog.messages) == 2
 
 
+def test_reason_of_a_wait_follows_the_group(redis_client: redis.Redis, tmp_path: Path,
+                                            caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "waiting"
+
+    def shows(reason: str) -> None:
+        eventually(lambda: file.exists() and file.read_text() == f"{reason}\n", 10.0)
+
+    with caplog.at_level(logging.INFO):
+        joining = Joining(node(redis_client, "pod-2", file, nodes=3))
+        shows("1 nodes wait")
+        other = GroupRendezvous(redis_client, "r", "g", "pod-1", 3, 3, LEASE, LEASE)
+        other.begin()
+        other.join("pod-1", 7)
+        shows("2 nodes wait")
+        other.leave()
+        shows("1 nodes wait")
+        others = [Joining(node(redis_client, name, nodes=3)) for name in ("pod-0", "pod-1")]
+        assert [one.result().rank for one in (joining, *others)] == [2, 0, 1]
+    assert not file.exists()
+    waits = [message.rpartition(": ")[2] for message in caplog.messages if "next round: " in message]
+    assert waits[:3] == ["1 nodes wait", "2 nodes wait", "1 nodes wait"]
+
+
+def test_node_waits_for_those_that_are_still_at_work(redis_client: redis.Redis, tmp_path: Path) -> None:
+    file = tmp_path / "waiting"
+    joining = Joining(node(redis_client, "pod-1"))
+    first = node(redis_client, "pod-0")
+    first.next_rendezvous()
+    joining.result()
+    again = Joining(node(redis_client, "pod-1", file))  # restarted
+    eventually(lambda: file.exists() and file.read_text() == "1 nodes wait; still at work: pod-0\n", 10.0)
+    assert first.next_rendezvous().world_size == again.result().world_size == 2
+
+
+def test_long_wait_is_logged_again(redis_client: redis.Redis, caplog: pytest.LogCaptureFixture,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOG_SECONDS", 0.05)
+    with caplog.at_level(logging.INFO):
+        joining = Joining(node(redis_client, "pod-1"))
+        eventually(lambda: caplog.text.count("next round: 1 nodes wait") >= 3, 10.0)
+        node(redis_client, "pod-0").next_rendezvous()
+        joining.result()
+
+
+def test_node_that_shuts_down_leaves_the_group_at_once(redis_client: redis.Redis,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    first = node(redis_client, "pod-0")
+    joining = Joining(node(redis_client, "pod-1"))
+    first.next_rendezvous()
+    joining.result()
+    assert first.shutdown()
+    replacing = Joining(node(redis_client, "pod-2", port=9))
+    joining = Joining(node(redis_client, "pod-1"))
+    assert replacing.result().rank == 1 and joining.result().rank == 0, "no lease of pod-0 is waited for"
+
+    def refuse(*_: object) -> bytes:
+        raise redis.ConnectionError("no server")
+
+    monkeypatch.setattr(GroupRendezvous, "_call", refuse)
+    assert not first.shutdown(), "without Redis the lease expires by itself"
+
+
+def test_group_is_never_closed(redis_client: redis.Redis) -> None:
+    """A closed rendezvous would end the agents; here the group may always form another round."""
+    handler = node(redis_client, "pod-0")
+    handler.set_closed()
+    assert not handler.is_closed() and handler.num_nodes_waiting() == 0
+    assert (handler.get_backend(), handler.get_run_id()) == ("redis", "g")
+
+
 def test_unavailable_redis_ends_no_round(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = node(redis_client, "pod-0"), node(redis_client, "pod-1")
     joining = Joining(second)
@@ -110,3 +189,24 @@ def test_unavailable_redis_ends_no_round(redis_client: redis.Redis, monkeypatch:
     eventually(lambda: second.num_nodes_waiting() == 1)
     second.next_rendezvous()
     assert again.result().rank == 0
+
+
+def test_every_outage_is_reported_once(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch,
+                                       caplog: pytest.LogCaptureFixture) -> None:
+    first, joining = node(redis_client, "pod-0"), Joining(node(redis_client, "pod-1"))
+    first.next_rendezvous()
+    joining.result()
+    calls: list[bool] = []
+    call = GroupRendezvous._call
+
+    def sometimes(group: GroupRendezvous, *arguments: Any) -> bytes:
+        if group is not first._group or arguments[0] != "beat":
+            return call(group, *arguments)
+        calls.append(len(calls) % 4 < 2)
+        if calls[-1]:
+            raise redis.ConnectionError("no server")
+        return call(group, *arguments)
+
+    monkeypatch.setattr(GroupRendezvous, "_call", sometimes)
+    eventually(lambda: len(calls) > 6, 10.0)  # two outages of two renewals each
+    assert caplog.text.count("rendezvous lease not renewed: no server") == 2
