@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict
 
 from five.services.controller.http.openapi import install_openapi
-from five.services.controller.http.problems import TITLES, responses
+from five.services.controller.http.problems import TITLES, Problem, responses
 
 COMMON = {"400", "401", "408", "413", "421", "422", "429", "500", "503"}
 
@@ -71,6 +71,12 @@ def test_error_is_a_problem_with_an_example(document: dict[str, Any]) -> None:
         assert content["schema"] == {"$ref": "#/components/schemas/ProblemDetails"}
         assert content["example"]["type"] == f"urn:five:problem:{kind}"
         assert (content["example"]["title"], content["example"]["status"]) == (TITLES[kind], int(status))
+
+
+def test_example_of_a_problem_is_one(document: dict[str, Any]) -> None:
+    (example,) = document["components"]["schemas"]["ProblemDetails"]["examples"]
+    problem = Problem(409, example["detail"], example["type"].rpartition(":")[2])
+    assert example == {**problem.document("/v1/pause"), "errors": None}
 
 
 def test_error_is_described_by_the_operation_or_its_kind(document: dict[str, Any]) -> None:
