@@ -119,16 +119,14 @@ class DeviceForward:
                                                  replay=replay))
 
     def _fetch(self, wanted: Tensors) -> Callable[[], Arrays]:
+        host = {name: torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=self._cuda)
+                for name, tensor in wanted.items()}
+        for name, tensor in wanted.items():
+            host[name].copy_(tensor, non_blocking=True)
         done: torch.cuda.Event | None = None
         if self._cuda:
-            host = {name: torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-                    for name, tensor in wanted.items()}
-            for name, tensor in wanted.items():
-                host[name].copy_(tensor, non_blocking=True)
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record(torch.cuda.current_stream(self._device))
-        else:
-            host = {name: tensor.clone() for name, tensor in wanted.items()}
 
         def arrays() -> Arrays:
             if done is not None:

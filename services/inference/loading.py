@@ -87,7 +87,7 @@ class StoreSource:
         size = 0 if record is None else record.bytes
         buffer: torch.Tensor | None = getattr(self._local, "buffer", None)
         if buffer is None or buffer.numel() < size:
-            buffer = self._local.buffer = torch.empty(max(size, 1), dtype=torch.uint8, pin_memory=True)
+            buffer = self._local.buffer = torch.empty(size, dtype=torch.uint8, pin_memory=True)
         return self._store.fetch(version, keep_bfloat16=True, buffer=buffer.numpy())
 
 
