@@ -12,6 +12,7 @@ from five.agent.draft.leaves import LeafTable
 from five.agent.draft.summary import summarize_draft
 from five.run.draft_tables import DraftTableStore
 from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.errors import Corrupt
 from rapid.store.series import Series
 
 PAGE = 1000  # game records per read
@@ -46,7 +47,7 @@ class DraftAnalyzer:
         for name in tables.names():
             try:
                 found.append({"name": name, **tables.about(name)})
-            except (BlobMissing, ValueError):
+            except (BlobMissing, Corrupt, ValueError):
                 continue  # removed concurrently, or not a table
         return found
 

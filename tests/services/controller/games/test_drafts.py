@@ -65,11 +65,12 @@ def test_a_missing_table_is_reported(analyzer: DraftAnalyzer, blobs: BlobStore) 
 
 
 def test_tables_that_are_unreadable_or_removed_are_skipped(
-        analyzer: DraftAnalyzer, blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(blobs, 1, 3, 5)
+        analyzer: DraftAnalyzer, blobs: BlobStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(blobs, 1, 2, 3, 5)
+    (tmp_path / f"refs/{RUN}/draft/version-2").write_text("{")
     blobs.put(b"no table", f"{RUN}/draft/version-4")
     names = DraftTableStore(blobs, RUN).names()
-    assert names == ["version-5", "version-4", "version-3", "version-1"]
+    assert names == ["version-5", "version-4", "version-3", "version-2", "version-1"]
     monkeypatch.setattr(DraftTableStore, "names", lambda self: names)
     blobs.remove_ref(f"{RUN}/draft/version-3")
     assert [(table["name"], table["facts"]) for table in analyzer.tables()] == [
