@@ -133,7 +133,7 @@ class LiveHub:
                 break
         return bool(feed.header)
 
-    async def chunks(self, feed: GameFeed, after: int = 0, heartbeat: float = 15.0) -> AsyncIterator[bytes]:
+    async def chunks(self, feed: GameFeed, after: int = 0, *, heartbeat: float) -> AsyncIterator[bytes]:
         """Yield the game's header, the buffered chunks from number ``after`` on, and new chunks until the game ends.
         Yield b"" after each ``heartbeat`` seconds without a chunk.
         """

@@ -14,7 +14,6 @@ from five.agent.anneal.guard import GuardConfig, estimate_power
 from five.agent.anneal.transitions import InvalidTransition, Transition, abort, hold, promote, resume, set_share
 from five.agent.anneal.variants import Variant
 from five.services.controller.anneal.reconciler import (
-    AnnealError,
     AnnealReconciler,
     fail_on_request,
     game_with_overrides,
@@ -190,7 +189,7 @@ def begin_anneal(caller: Operator, context: ContextDep, body: AnnealRequest, res
         requested = Anneal.model_validate({
             "id": identity, "overrides": body.overrides, "base": 0, "began": 0,
             "ramp": {"start": 0, "length": body.versions}, "guard": body.guard, "policy": body.policy})
-    except (AnnealError, ValueError) as error:
+    except ValueError as error:
         raise Problem(422, re.sub(r"\s+", " ", str(error)),
                       errors=[{"where": "body.overrides", "what": "cannot be annealed"}]) from None
     request = OperationRequest(name=identity, parent=record.schema, epoch=record.epoch, anneal={

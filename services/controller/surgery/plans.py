@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.run.load import ConfigError, apply_overrides
+from five.run.load import apply_overrides
 from five.services.controller.operations.document import OperationRequest
 from rapid.store.record import RunRecord
 
@@ -116,7 +116,7 @@ def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options:
         target = apply_overrides({"game": dict(record.game), "model": dict(record.model)}, list(overrides))
         plan = derive_plan(agent_spec(record), AgentSpec.from_trees(target["game"], target["model"]), name)
         return Plan.from_values({**plan.model_dump(mode="json"), **options})
-    except (ConfigError, ValueError) as error:
+    except ValueError as error:
         raise InvalidPlan(str(error)) from None
 
 

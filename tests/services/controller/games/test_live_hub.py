@@ -250,7 +250,7 @@ async def test_slow_viewer_skips_to_the_newest_chunk(redis_url: str) -> None:
     view = hub.watch(GAME)
     assert view is not None
     hub.receive(LiveMessage("header", "rollout/0", GAME, b"H"))
-    stream = hub.chunks(view)
+    stream = hub.chunks(view, heartbeat=15)
     assert await anext(stream) == b"H"
     hub.receive(LiveMessage("chunk", "rollout/0", GAME, b"0"))
     assert await anext(stream) == b"0"
@@ -259,7 +259,7 @@ async def test_slow_viewer_skips_to_the_newest_chunk(redis_url: str) -> None:
     for k in range(1, MAX_LAG_CHUNKS + 5):
         hub.receive(LiveMessage("chunk", "rollout/0", GAME, str(k).encode()))
     assert await waiting == str(MAX_LAG_CHUNKS + 4).encode()
-    late = hub.chunks(view)  # and who comes now, or goes back, has all of it
+    late = hub.chunks(view, heartbeat=15)  # and who comes now, or goes back, has all of it
     assert [await anext(late) for _ in range(4)] == [b"H", b"0", b"1", b"2"]
     hub.receive(LiveMessage("end", "rollout/0", GAME))
     assert await anext(stream) == END

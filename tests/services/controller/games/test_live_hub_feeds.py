@@ -277,7 +277,7 @@ async def test_reading_begins_at_a_buffered_chunk(hub: LiveHub, monkeypatch: pyt
     for number in range(5):
         send(hub, "chunk", b"%d" % number)
     send(hub, "end")
-    assert [piece async for piece in hub.chunks(feed, after)] == [b"H", *(bytes([c]) for c in chunks), END]
+    assert [piece async for piece in hub.chunks(feed, after, heartbeat=5)] == [b"H", *(bytes([c]) for c in chunks), END]
 
 
 async def test_idle_game_sends_heartbeats(hub: LiveHub) -> None:
@@ -315,7 +315,7 @@ async def test_a_viewer_overtaken_by_the_buffer_skips(hub: LiveHub, monkeypatch:
     send(hub, "header", b"H")
     for number in range(3):
         send(hub, "chunk", b"%d" % number)
-    stream = hub.chunks(feed)
+    stream = hub.chunks(feed, heartbeat=5)
     assert await read(stream, 2) == [b"H", b"0"]
     for number in range(3, 6):
         send(hub, "chunk", b"%d" % number)
