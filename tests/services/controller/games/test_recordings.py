@@ -39,6 +39,7 @@ def test_recordings_are_sorted_by_time(blobs: BlobStore, reader: RecordingReader
         put(blobs, name, facts)
     assert [entry["name"] for entry in reader.all()] == ["b", "a", "c", "e", "d"]
     assert reader.all()[0] == {"name": "b", "bytes": 9, "facts": {"at": 3.5}}
+    assert reader.read("b") == b"recording"
 
 
 @pytest.mark.parametrize("facts", [
@@ -48,6 +49,12 @@ def test_unusable_facts_are_none(blobs: BlobStore, reader: RecordingReader, fact
     put(blobs, "a", facts)
     for _ in range(2):  # the second from the cache
         assert reader.all() == [{"name": "a", "bytes": 9, "facts": {}}]
+
+
+def test_facts_with_a_damaged_name_are_none(blobs: BlobStore, reader: RecordingReader, tmp_path: Path) -> None:
+    put(blobs, "a")
+    (tmp_path / "refs/replays/a.json").write_text("{")
+    assert reader.all() == [{"name": "a", "bytes": 9, "facts": {}}]
 
 
 def test_facts_have_at_most_sixteen_kibibytes(blobs: BlobStore, reader: RecordingReader) -> None:

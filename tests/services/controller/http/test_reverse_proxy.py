@@ -1,6 +1,5 @@
 """The REST API, the console and web sockets behind a reverse proxy."""
 
-import http.client
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.ipv6 import needs_loopback
 from tests.services.live_controller import OPERATOR, VIEWER, bearer, live
 from tests.services.play_server import playing
 from tests.services.reverse_proxy import Proxy
+from tests.waiting import eventually
 
 PREFIX = "/five"
 PAGE = ('<!doctype html><meta name="path-prefix" content=""><link rel="icon" href="./icon.svg">'
@@ -113,15 +113,12 @@ def test_client_of_a_dual_stack_socket_is_known_by_its_ipv4_address(redis_client
 
 def test_idle_connection_outlives_a_proxys_pause(redis_client: redis.Redis, redis_url: str) -> None:
     """A proxy reuses a connection after seconds; a server that closes it then makes the proxy answer 502."""
-    with live(redis_url) as rest:
-        connection = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=10)
-        connection.auto_open = 0
-        connection.connect()
-        for pause in (0.0, 6.0):
-            time.sleep(pause)
-            connection.request("GET", "/healthz")
-            assert connection.getresponse().read()
-        connection.close()
+    with live(redis_url, LimitsConfig(keep_alive_seconds=99)) as rest, httpx.Client(timeout=10) as client:
+        for _ in range(2):
+            assert client.get(f"{rest.url}/healthz").status_code == 200
+        (connection,) = rest._server.server_state.connections
+        closing: Any = eventually(lambda: connection.timeout_keep_alive_task)  # type: ignore[union-attr]
+        assert 90 < closing.when() - time.monotonic() <= 99, "the connection closes before the proxy's"
     assert LimitsConfig().keep_alive_seconds > 60  # nginx, AWS load balancers
 
 

@@ -47,6 +47,9 @@ def test_reads_with_a_tag_document_304(paths: dict[str, Any]) -> None:
         method, path = where.split()
         answers = paths[path][method]["responses"]
         assert "304" in answers and "ETag" in answers["200"]["headers"], where
+    for name in ("If-None-Match", "If-Match"):
+        for where, schema in parameters(paths, name):
+            assert schema["anyOf"][0]["maxLength"] == 1000, where
     for path, method in (("/v1/schedules/{name}", "put"), ("/v1/schedules/history/{change}/revert", "post")):
         assert "ETag" in paths[path][method]["responses"]["200"]["headers"], path
 

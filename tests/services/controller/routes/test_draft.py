@@ -53,9 +53,27 @@ def test_draft_reads_the_newest_or_named_table(controller: LiveController) -> No
     assert controller.ask("GET", "/v1/draft", params={"dire": "<script>"}).status_code == 422
     assert controller.ask("GET", "/v1/draft", params={"table": "../../etc"}).status_code == 422
     assert controller.ask("GET", "/v1/draft", token="").status_code == 401
+    assert controller.ask("GET", "/v1/draft", params={"banned": "x" * 1000}).status_code == 409
+    assert controller.ask("GET", "/v1/draft", params={"banned": "x" * 1001}).status_code == 422
     table(controller, 12, 2)  # made again
     again = controller.ask("GET", "/v1/draft", VIEWER).json()
     assert again["win"] != pytest.approx(advise(new).win)
+
+
+@pytest.mark.parametrize("damage", [b"no table", None])
+def test_a_damaged_table_is_not_found(controller: LiveController, damage: bytes | None) -> None:
+    """The contents are no table, or other ones than their digest says."""
+    table(controller, 4, 0)
+    blobs, name = controller.context.blobs, f"{RUN}/draft/version-4"
+    assert blobs is not None
+    if damage is not None:
+        blobs.put(damage, name)
+    else:
+        digest = blobs.ref(name).digest
+        (Path(blobs.url) / f"objects/{digest[:2]}/{digest}").write_bytes(b"x" * blobs.ref(name).size)
+    refused = problem(controller.ask("GET", "/v1/draft", VIEWER), 404, "not-found")
+    assert "the draft table is unreadable" in refused["detail"]
+    problem(controller.ask("GET", "/v1/draft", VIEWER, params={"table": "version-5"}), 404, "not-found")
 
 
 def test_slow_drafts_of_a_viewer_block_nobody(controller: LiveController) -> None:

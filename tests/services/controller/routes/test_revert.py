@@ -78,6 +78,11 @@ def test_revert_needs_a_running_or_paused_run(run: Api, status: Status, was: str
         assert answer.status_code == 202 and answer.json()["was"] == was
 
 
+def test_run_without_a_status_cannot_revert(run: Api) -> None:
+    run.context.state.redis.delete(run.context.state.keys.status)
+    problem(run.ask("POST", "/v1/revert", json={"to": 1}), 404, "not-found")
+
+
 def test_targets_are_the_stored_versions_below_the_newest(run: Api) -> None:
     found = run.ask("GET", "/v1/revert/targets", VIEWER, params={"limit": 1}).json()
     assert (found["items"], found["total"], found["next"]) == (

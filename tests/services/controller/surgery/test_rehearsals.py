@@ -244,6 +244,30 @@ def test_a_cancelled_request_ends_when_it_was_cancelled(state: RunState, kept: R
     assert (event.who, event.details) == ("eve", {"rehearsal": waiting.id, "reason": "too long"})
 
 
+@pytest.mark.parametrize("seen_at", [0, 1])
+def test_lease_that_begins_or_ends_during_a_read_counts(state: RunState, kept: Rehearsals, seen_at: int,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases are read before and after the rows; here only one of the two reads sees them."""
+    waiting, going = of(), of("deeper", state=RehearsalState.LEARNING)
+    rows = {r.id: r.model_dump(mode="json") for r in (waiting, going)}
+    state.table("rehearsals").update(lambda _: rows)
+    read, reads = state.redis.mget, list[int]()
+
+    def read_leases(*keys: Any) -> Any:
+        reads.append(0)
+        return [going.id.encode(), b"{}"] if len(reads) % 2 != seen_at else read(*keys)
+
+    monkeypatch.setattr(state.redis, "mget", read_leases)
+    assert {r.state for r in kept.all()} == {RehearsalState.WAITING, RehearsalState.LEARNING}
+    assert kept.get(waiting.id) == waiting and kept.get(going.id) == going
+    with pytest.raises(RehearsalInProgress):
+        kept.begin(of("other"))
+    kept.settle()
+    assert kept.get(going.id) == going, "a new worker abandoned a rehearsal in progress"
+    cancelled = kept.cancel(going.id, OperatorDecision(who="ada", at=5.0, reason=""))
+    assert cancelled is not None and cancelled.state is RehearsalState.LEARNING and cancelled.cancel is not None
+
+
 @pytest.mark.parametrize(("name", "least", "most"), [("versions", 1, 100_000), ("games", 2, 10_000)])
 def test_scope_has_whole_numbers_within_limits(name: str, least: int, most: int) -> None:
     for allowed in (least, most):
