@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
-from five.agent.surgery import migrate_policy
-from five.agent.surgery.check import CheckReport, RecordedSamples, check_plan, compare_policies
+from five.agent.surgery import check, migrate_policy
+from five.agent.surgery.check import CheckReport, PolicyDifference, RecordedSamples, check_plan, compare_policies
+from five.agent.surgery.remap import TensorRemap
+from five.agent.surgery.steps.observations import AddObservations
 from five.agent.surgery.steps.widen import WidenLayer
 from tests.agent.surgery.agents import agent, load, plan, recorded, trained
 
@@ -34,17 +37,95 @@ def test_larger_scale_exceeds_the_bounds() -> None:
     assert not report.ok and report.problems[0].startswith("max_logit_change")
 
 
-def test_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("layer", "to", "tensor"), [
+    ("unit_hidden", 14, "trunk.towers.allied_heroes.second.weight"),
+    ("auxiliary_hidden", 14, "auxiliary.win_probability.2.weight")])
+@pytest.mark.parametrize("weight", [0.5, 0.02])
+def test_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch, layer: str, to: int, tensor: str,
+                                    weight: float) -> None:
     spec = agent(1)
-    of = plan(spec, {"kind": "widen", "layer": "unit_hidden", "to": 14})
+    of = plan(spec, {"kind": "game", "values": {"neutrals": False}}, {"kind": "widen", "layer": layer, "to": to},
+              {"kind": "widen", "layer": "set", "to": 9})
 
     def finish_tensor(self: WidenLayer, name: str, remap: object, array: np.ndarray) -> None:
-        if name == "trunk.towers.allied_heroes.second.weight":
-            array[3, 13] = 0.5
+        if name == tensor and self.layer == layer:
+            array[:, 12:] = weight
 
     monkeypatch.setattr(WidenLayer, "finish_tensor", finish_tensor)
     report = check_plan(of, spec, trained(spec), recorded(spec))
-    assert not report.ok and "step 1 (widen unit_hidden 12 to 14) promises to be exact" in report.problems[0]
+    assert not report.ok and [step.holds for step in report.steps] == [True, False, True]
+    (problem,) = (problem for problem in report.problems if "promises to be exact" in problem)
+    assert problem.startswith(f"step 2 (widen {layer} ")
+
+
+def test_weights_on_new_inputs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The promise is for all values of the inputs, so the check shows the policy random ones."""
+    spec = agent(1, {"omit": ("units.position",)})
+    of = plan(spec, {"kind": "add_observations", "fields": ["units.position"]})
+
+    def finish_tensor(self: AddObservations, name: str, remap: TensorRemap, array: np.ndarray) -> None:
+        if name.startswith("trunk.towers.allied_heroes.first."):
+            array[:, remap.new[1]] = 0.5
+
+    monkeypatch.setattr(AddObservations, "finish_tensor", finish_tensor)
+    report = check_plan(of, spec, trained(spec), recorded(spec))
+    assert [step.holds for step in report.steps] == [False]
+
+
+@pytest.mark.parametrize(("change", "largest", "holds"), [
+    (1e-4, 0.1, True), (1.01e-4, 0.1, False), (1e-2, 100.0, True), (1.01e-2, 100.0, False)])
+@pytest.mark.parametrize("changed", ["max_logit_change", "max_value_change", "max_auxiliary_change"])
+def test_tolerance_is_relative_to_the_largest_value(monkeypatch: pytest.MonkeyPatch, changed: str, change: float,
+                                                    largest: float, holds: bool) -> None:
+    none = dict.fromkeys(PolicyDifference.model_fields, 0.0)
+    measured = PolicyDifference(**none | {"largest": largest, changed: change})
+    monkeypatch.setattr(check, "compare_policies", lambda *arguments: measured)
+    spec = agent(1)
+    report = check_plan(plan(spec, {"kind": "widen", "layer": "set", "to": 9}), spec, trained(spec), recorded(spec, 1))
+    assert [step.holds for step in report.steps] == [holds] and report.ok == holds
+
+
+def test_report_cannot_be_changed() -> None:
+    spec = agent(1)
+    report = check_plan(plan(spec, {"kind": "widen", "layer": "set", "to": 9}), spec, trained(spec), recorded(spec, 1))
+    for part, name in ((report, "ok"), (report.steps[0], "holds"), (report.difference, "mean_kl")):
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(part, name, getattr(part, name))
+
+
+BOUNDS = ("mean_kl", "mean_value_change", "max_logit_change", "max_value_change")
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_total_may_reach_its_bound_and_not_exceed_it(name: str) -> None:
+    spec = agent(1)
+    version, play = trained(spec), recorded(spec)
+    loose = {other: 1e6 for other in BOUNDS}
+
+    def report(**bounds: float) -> CheckReport:
+        of = plan(spec, {"kind": "remove_inputs", "fields": ["units.position", "items"]}, bounds=loose | bounds)
+        return check_plan(of, spec, version, play)
+
+    measured = getattr(report().difference, name)
+    assert measured > 0 and report(**{name: measured}).ok
+    over = report(**{name: measured * 0.999})
+    assert not over.ok and [problem.split()[0] for problem in over.problems] == [name]
+
+
+def test_report_lists_each_step() -> None:
+    spec = agent(5)
+    of = plan(spec, {"kind": "widen", "layer": "set", "to": 9}, {"kind": "grow_lstm", "to": 30},
+              {"kind": "game", "values": {"neutrals": False}}, {"kind": "slots", "slots": {"wards": 0}})
+    play = recorded(spec)
+    play.observation["available"][0, 0, 1:] = 0
+    report = check_plan(of, spec, trained(spec), play)
+    assert [(step.number, step.kind, step.exact, step.tolerance) for step in report.steps] == [
+        (1, "widen", True, 1e-4), (2, "grow_lstm", False, 0.0), (3, "game", True, 0.0), (4, "slots", True, 1e-4)]
+    counts = [spec.parameters, *(stage.after.parameters for stage in of.stages(spec))]
+    assert [step.parameters_before for step in report.steps] == counts[:-1]
+    assert [step.parameters_after for step in report.steps] == counts[1:]
+    assert report.parameters_after == counts[-1] and report.hero_steps == 5 * 3 * 5 - 4
+    assert report.steps[2].difference.max_logit_change == 0 and report.problems == ()
 
 
 def test_removing_a_used_input_is_measured() -> None:

@@ -186,7 +186,7 @@ def _mean_kl(one: Tensor, two: Tensor) -> float:
         return 0.0
     a, b = one.double().log_softmax(-1), two.double().log_softmax(-1)
     terms = torch.where(a.isfinite() & b.isfinite(), a.exp() * (a - b), 0.0)
-    return max(float(terms.sum(-1).mean()), 0.0)
+    return max(float(terms.sum() / len(terms)), 0.0)
 
 
 def _is_within_tolerance(promise: Promise, difference: PolicyDifference) -> bool:
