@@ -66,7 +66,7 @@ class Training:
     checkpoints: Checkpoints
     client: StateClient
     meta: Mapping[str, Any]
-    checkpoint_every: int = 10
+    checkpoint_every: int
     group: OptimizerGroup = SINGLE_OPTIMIZER
     migrations: CheckpointMigrator | None = None
     drain_time: DrainTime | None = None
