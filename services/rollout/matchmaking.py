@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 DRAW = 3
 ASSIGN_SECONDS = 2.0  # a game waits at most so long for its opponent
+RETRY_SECONDS = 1.0  # between two requests to an opponents service that failed
 UNAVAILABLE_SECONDS = 10.0  # after a wait without an answer no game waits for so long
 REPORTED = {"won": WON, "lost": LOST, "drawn": DRAWN}
 PREFETCHED_MATCHES = 2
@@ -136,7 +137,7 @@ class Matchmaker:
                 opponent = await self._opponents.assign(game_id)
             except Exception as error:
                 log.warning("no opponent available, playing self-play: %s", error)
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             await self._matches.put(Match(game_id, opponent.version, opponent.side))
 
@@ -153,7 +154,7 @@ class Matchmaker:
                         log.warning("result dropped game=%s: %s", match.game_id, error)
                         break
                     log.warning("result not reported, retrying game=%s: %s", match.game_id, error)
-                    await asyncio.sleep(1.0)
+                    await asyncio.sleep(RETRY_SECONDS)
 
 
 def new_game_id() -> str:

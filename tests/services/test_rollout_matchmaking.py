@@ -1,6 +1,7 @@
 """Matchmaking: assigned opponents, outages of the opponents service and reported results."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from five.services.rollout import matchmaking
 from five.services.rollout.anneal_assignment import GameVariant
 from five.services.rollout.matchmaking import GameRecord, Match, Matchmaker, side_outcomes
 from rapid.rpc.errors import CallFailed, StatusCode
+from tests.waiting import eventually_async
 
 
 class Service:
@@ -20,17 +22,20 @@ class Service:
     def __init__(self, opponent: Opponent = Opponent(-1, 0)) -> None:
         self.opponent = opponent
         self.away = False
+        self.requests = 0
         self.assigned: list[str] = []
         self.reports: list[tuple[str, int, Any, float]] = []
         self.failures = 0
 
     async def assign(self, game_id: str) -> Opponent:
+        self.requests += 1
         if self.away:
             raise ConnectionError("nobody answers")
         self.assigned.append(game_id)
         return self.opponent
 
     async def report(self, game_id: str, opponent_version: int, outcome: Any, game_seconds: float) -> bool:
+        self.requests += 1
         if self.failures:
             self.failures -= 1
             raise ConnectionError("nobody answers")
@@ -67,23 +72,54 @@ async def test_game_keeps_its_assigned_opponent() -> None:
 
 
 async def test_unavailable_opponents_service_means_self_play(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matchmaking, "ASSIGN_SECONDS", 0.1)
+    monkeypatch.setattr(matchmaking, "ASSIGN_SECONDS", 0.05)
+    monkeypatch.setattr(matchmaking, "RETRY_SECONDS", 0.02)
     service = Service(Opponent(4, 1))
     service.away = True
     m = matchmaker(service)
     m.start()
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    matches = [await m.next() for _ in range(20)]
-    assert loop.time() - began < 1.0
+    matches = [await m.next()]  # waits in vain; the others do not wait
+    matches += await asyncio.wait_for(asyncio.gather(*(m.next() for _ in range(19))), 0.9)
     assert all(x.opponent == -1 and x.bot is None for x in matches) and m.unassigned == 20
     service.away = False
-    await asyncio.sleep(1.2)
+    await eventually_async(lambda: service.assigned, 5.0)
     assert (await m.next()).opponent == 4  # once the service is available again
     await m.close()
 
 
-async def test_results_are_reported_until_acknowledged() -> None:
+async def test_games_wait_again_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the outage each wait is in vain, so only one game in ten seconds waits."""
+    monkeypatch.setattr(matchmaking, "ASSIGN_SECONDS", 0.01)
+    now = [100.0]
+    monkeypatch.setattr(matchmaking, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    m = matchmaker(Service())  # not started, so no match arrives
+    waits: list[float] = []
+    wait_for = asyncio.wait_for
+
+    async def recorded(waiting: Any, seconds: float) -> Any:
+        waits.append(now[0])
+        return await wait_for(waiting, seconds)
+
+    monkeypatch.setattr(asyncio, "wait_for", recorded)
+    for seconds in (0.0, 0.1, 9.9, 10.0, 10.1, 19.9, 20.5):
+        now[0] = 100.0 + seconds
+        assert (await m.next()).opponent == -1
+    assert waits == [100.0, 110.0, 120.5] and m.unassigned == 7
+
+
+async def test_unavailable_opponents_service_is_not_asked_all_the_time() -> None:
+    service = Service()
+    service.away, service.failures = True, 1 << 30
+    m = matchmaker(service)
+    m.start()
+    m.report_result(Match("a", 7, 1), "won", 600.0)
+    await asyncio.sleep(0.05)
+    await m.close()
+    assert service.requests == 2, "one assignment and one result within the time of a retry"
+
+
+async def test_results_are_reported_until_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matchmaking, "RETRY_SECONDS", 0.01)
     service = Service()
     service.failures = 1
     m = matchmaker(service)
@@ -92,7 +128,7 @@ async def test_results_are_reported_until_acknowledged() -> None:
     m.report_result(Match("bot", side=0, bot="random"), "won", 1.0)
     for game, outcome in (("a", "won"), ("b", "lost"), ("c", "drawn")):
         m.report_result(Match(game, 7, 1), outcome, 600.0)
-    await asyncio.sleep(1.3)
+    await eventually_async(lambda: len(service.reports) == 3, 5.0)
     await m.close()
     assert service.reports == [("a", 7, WON, 600.0), ("b", 7, LOST, 600.0), ("c", 7, DRAWN, 600.0)]
 
