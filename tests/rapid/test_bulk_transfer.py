@@ -4,7 +4,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -143,7 +142,7 @@ def test_silent_server_is_a_timeout(serve: Serve) -> None:
         get_values(serve(b"$3\r\nab", silent=True), [("k", memoryview(bytearray(3)))])
 
 
-@pytest.mark.parametrize("answer", ["+OK", ":1", "*1", "%1"])
+@pytest.mark.parametrize("answer", ["+OK", ":1", "*1", "%1", "#t"])
 def test_unexpected_response_to_a_read_is_named(serve: Serve, answer: str) -> None:
     with pytest.raises(redis.InvalidResponse, match=re.escape(f"unexpected reply '{answer}'")):
         get_values(serve(f"{answer}\r\n".encode()), [("k", memoryview(bytearray(3)))])

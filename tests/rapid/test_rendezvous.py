@@ -202,11 +202,11 @@ def test_durations_are_sent_in_milliseconds(database: redis.Redis, monkeypatch: 
         return b'{"waiting": 1, "working": []}' if arguments[0] == "join" else b"0"
 
     monkeypatch.setattr(functions, "call", call)
-    node = GroupRendezvous(database, "r", "a", "n", 1, 2, 1.5, 0.25)
+    node = GroupRendezvous(database, "r", "a", "n", 1, 2, 1.5, 2.5)
     node.begin()
     node.beat()
     node.join("host", 7)
-    assert [arguments[3] for arguments in sent] == ["1500", "1500"] and sent[1][-1] == "250"
+    assert [arguments[3] for arguments in sent] == ["1500", "1500"] and sent[1][-1] == "2500"
 
 
 def test_groups_do_not_meet(database: redis.Redis) -> None:
