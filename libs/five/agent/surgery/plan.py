@@ -13,6 +13,7 @@ from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps import STEPS, AnyStep, SurgeryStep
 from five.agent.surgery.steps.actions import AddActions
 from five.agent.surgery.steps.game import ChangeGame
+from five.agent.surgery.steps.prior import InputPrior
 from five.agent.surgery.strict_yaml import parse_yaml
 
 MAX_PARAMETERS = 10**9
@@ -156,11 +157,15 @@ def _format_value_error(error: ValueError) -> str:
 
 
 def _format_error(error: Any, values: Any) -> str:
-    path = [p for p in error["loc"] if not (isinstance(p, str) and p in STEPS)]
+    path = list(error["loc"])
+    kind = next((p for p in path if p in STEPS), None)
+    if kind:  # pydantic's tag of the step, which precedes its fields
+        path.remove(kind)
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
     if error["type"] == "extra_forbidden":
-        known = _known_keys(error["loc"])
-        near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
+        *parents, key = path
+        known = _known_keys(kind, parents)
+        near = difflib.get_close_matches(str(key), known, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else f"; allowed: {', '.join(known)}"
         return f"{where}: unknown key{hint}"
     if error["type"] == "union_tag_invalid":
@@ -174,8 +179,10 @@ def _format_error(error: Any, values: Any) -> str:
     return f"{where}: {message}" if where else message
 
 
-def _known_keys(loc: tuple[Any, ...]) -> list[str]:
-    kinds = [p for p in loc if isinstance(p, str) and p in STEPS]
-    if kinds:
-        return list(STEPS[kinds[0]].model_fields)
-    return list(Bounds.model_fields if "bounds" in loc else Plan.model_fields)
+def _known_keys(kind: str | None, parents: list[Any]) -> list[str]:
+    """Return the keys that are allowed below ``parents``, in a step of that kind or in a plan."""
+    if "prior" in parents:
+        return list(InputPrior.model_fields)
+    if kind:
+        return list(STEPS[kind].model_fields)
+    return list(Bounds.model_fields if "bounds" in parents else Plan.model_fields)
