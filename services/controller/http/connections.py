@@ -174,7 +174,7 @@ class LimitedProtocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE or self.transport.get_protocol() is not self:
             self._cancel_header_timer()
         elif self._header_timer is None:
-            self._header_timer = self.loop.call_later(self.limits.header_seconds, self._close_if_waiting)
+            self._header_timer = self.loop.call_later(self.limits.header_seconds, self.transport.close)
 
     def _cancel_header_timer(self) -> None:
         if self._header_timer is not None:
@@ -186,11 +186,6 @@ class LimitedProtocol(H11Protocol):
         if self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None
-
-    def _close_if_waiting(self) -> None:
-        self._header_timer = None
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self.transport.close()
 
 
 def limited_protocol(limits: LimitsConfig, trusted_proxies: Sequence[str] = ()) -> type[LimitedProtocol]:
