@@ -1,11 +1,23 @@
-"""Background writes: order, retries, error delivery and what blocks the next version."""
+"""Background writes: order, retries, error delivery, what blocks the next version, and who waits for a checkpoint."""
 
+import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
-from five.services.optimizer.background_writer import BackgroundWriter, VersionWriter
+from five.services.optimizer import background_writer
+from five.services.optimizer.background_writer import (
+    BackgroundWriter,
+    BlockedTimer,
+    CheckpointRequests,
+    VersionWriter,
+    failing_waiters,
+    resolve_waiters,
+)
+from tests.services.test_optimizer_metrics import value
 from tests.waiting import eventually
 
 
@@ -51,7 +63,8 @@ def test_next_call_raises_a_failed_writes_error_once(call: str) -> None:
     writer.wait()
 
 
-def test_write_is_retried_while_the_store_is_down() -> None:
+def test_write_is_retried_while_the_store_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_writer, "MIN_RETRY_SECONDS", 0.01)
     writer, errors = BackgroundWriter(lambda error: isinstance(error, OSError)), list[str]()
 
     def write() -> None:
@@ -147,3 +160,126 @@ def test_finish_neither_retries_nor_starts_queued_checkpoints() -> None:
     writer.submit_version(lambda: None, lambda: order.append("checkpoint"))
     writer.finish()
     assert order == ["version"] and writer.is_idle
+
+
+def test_pauses_between_retries_grow_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+                                                   ) -> None:
+    assert (background_writer.MIN_RETRY_SECONDS, background_writer.MAX_RETRY_SECONDS) == (0.2, 5.0)
+    monkeypatch.setattr(background_writer, "MIN_RETRY_SECONDS", 0.002)
+    monkeypatch.setattr(background_writer, "MAX_RETRY_SECONDS", 0.005)
+    writer, failures = BackgroundWriter(lambda error: True), [OSError(28, "No space left on device")] * 4
+
+    def write() -> None:
+        if failures:
+            raise failures.pop()
+
+    writer.submit(write)
+    writer.wait()
+    pauses = [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
+    assert pauses == [0.002, 0.004, 0.005, 0.005]
+
+
+def test_retries_go_on_after_the_previous_write_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_writer, "MIN_RETRY_SECONDS", 0.01)
+    writer = BackgroundWriter(lambda error: True)
+    writer.stop_retrying()
+    failures = [ConnectionError("Redis is down")]
+
+    def write() -> None:
+        if failures:
+            raise failures.pop()
+
+    writer.submit(write)
+    writer.wait()
+    assert not failures and writer.error == ""
+
+
+def test_checkpoint_starts_only_after_its_version_is_published() -> None:
+    writer, proceed, order = VersionWriter(lambda error: False), threading.Event(), list[str]()
+
+    def publish() -> None:
+        assert_set(proceed)
+        order.append("version")
+
+    writer.poll()  # nothing is queued
+    writer.submit_version(publish, lambda: order.append("checkpoint"))
+    for _ in range(3):
+        writer.poll()
+    assert order == [] and not writer.is_checkpoint_idle and not writer.is_idle
+    proceed.set()
+    writer.wait()
+    assert order == ["version", "checkpoint"]
+
+
+def test_error_of_a_checkpoint_is_raised_by_poll() -> None:
+    writer = VersionWriter(lambda error: False)
+
+    def fail() -> None:
+        raise ValueError("a bug")
+
+    writer.submit_checkpoint(fail)
+    eventually(lambda: writer.is_checkpoint_idle, 10.0)
+    with pytest.raises(ValueError, match="a bug"):
+        writer.poll()
+    writer.poll()
+
+
+@pytest.mark.parametrize("error", [None, OSError("disk full")])
+def test_all_callers_get_the_checkpoint_or_its_error(error: Exception | None) -> None:
+    requests = CheckpointRequests()
+    assert not requests and requests.take() == []
+
+    def write() -> None:
+        if error is not None:
+            raise error
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(requests.request, 10.0) for _ in range(2)]
+        eventually(lambda: len(requests._waiters) == 2, 10.0)
+        waiters = requests.take()
+        assert not requests, "the next checkpoint is for later callers"
+        resolve_waiters(waiters, 7, write)()
+        found = [call.exception(10) or call.result() for call in calls]
+    assert found == [7 if error is None else error] * 2
+
+
+def test_request_ends_at_its_timeout() -> None:
+    with pytest.raises(TimeoutError):
+        CheckpointRequests().request(0.001)
+
+
+def test_error_before_the_write_reaches_the_callers() -> None:
+    requests = CheckpointRequests()
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(requests.request, 10.0)
+        eventually(lambda: bool(requests), 10.0)
+        with failing_waiters(requests.take()):
+            raise MemoryError("no copy")
+        assert isinstance(call.exception(10), MemoryError)
+
+
+def test_blocked_learning_is_shown_at_once_and_logged_after_five_seconds(
+        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    now = [100.0]
+    monkeypatch.setattr(background_writer, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    timer = BlockedTimer()
+
+    def at(seconds: float, reason: str) -> tuple[float, list[str]]:
+        """Return the shown seconds and the new lines of the log."""
+        caplog.clear()
+        now[0] = 100.0 + seconds
+        timer.update(reason)
+        assert timer.reason == reason
+        return value("write_blocked_seconds"), list(caplog.messages)
+
+    down, full = "Redis is down", "the disk is full"
+    with caplog.at_level(logging.INFO):
+        assert at(0, "") == (0.0, [])
+        assert at(10, down) == (0.0, []), "it was not blocked before"
+        assert at(15, down) == (5.0, [])
+        assert at(15.5, full) == (5.5, ["learning blocked: the disk is full"])
+        assert at(16, full) == (6.0, []), "one line for each time"
+        assert at(17, "") == (0.0, ["learning continues"])
+        assert at(18, "") == (0.0, [])
+        assert at(20, down) == (0.0, []) and at(24, down) == (4.0, [])
+        assert at(25, "") == (0.0, []), "a short block is not logged"

@@ -9,7 +9,7 @@ import pytest
 from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer import experience_service
-from five.services.optimizer.experience_service import MAX_SAMPLES, ExperienceService
+from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.metrics import HERO_STEPS, SEGMENTS, VARIANT_HERO_STEPS
 from five.services.rollout.sender import delta_encoded_arrays
 from rapid.rpc.fencing_epoch import EpochAhead
@@ -130,10 +130,13 @@ async def test_only_accepted_segments_of_a_variant_are_counted(paced: Paced) -> 
     assert VARIANT_HERO_STEPS.labels("new")._value.get() - before == 2 * UNROLL
 
 
-@pytest.mark.parametrize("samples", [-1 & 0xFFFFFFFF >> 4, MAX_SAMPLES + 1])
+@pytest.mark.parametrize("samples", [0, -1 & 0xFFFFFFFF >> 4, 4097])
 def test_number_of_samples_is_bounded(paced: Paced, samples: int) -> None:
-    with pytest.raises(ValueError, match=f"samples {samples}: a segment has 1 to {MAX_SAMPLES}"):
+    with pytest.raises(ValueError, match=f"samples {samples}: a segment has 1 to 4096"):
         paced.service.check(request(samples=samples))
+    for allowed in (1, 4096):  # the arrays have another number
+        with pytest.raises(ValueError, match="tensor"):
+            paced.service.check(request(samples=allowed))
 
 
 def test_segment_has_the_values_of_its_message(paced: Paced) -> None:

@@ -13,7 +13,7 @@ from five.agent.learning.buffer import DropReason
 from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import ExperienceService
-from five.services.optimizer.intake import Intake
+from five.services.optimizer.intake import Intake, RewardSums
 from five.services.optimizer.metrics import SENDING, VARIANT_HERO_STEPS
 from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
@@ -36,9 +36,7 @@ def test_segment_is_admitted_once() -> None:
     assert into.admit(stored_segment("a"))[0] == "duplicate"
     assert len(into.buffer) == 2 and into.pacer.received == 2
     assert into.hero_steps == 2 * UNROLL
-    rewards = into.take_rewards()
-    assert (rewards.count, rewards.total, rewards.squares) == (8, 2.0, 3.0)
-    assert into.take_rewards().count == 0
+    assert into.take_rewards() == RewardSums(8, 2.0, 3.0) and into.take_rewards() == RewardSums(0.0, 0.0, 0.0)
 
 
 def fail(*_: Any) -> int:

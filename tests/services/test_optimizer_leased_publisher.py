@@ -1,5 +1,6 @@
 """The publisher of rank 0 under its lease in real Redis: waiting, renewal, loss, and the writes that follow."""
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,10 @@ def counted(rank: Rank, monkeypatch: pytest.MonkeyPatch, failures: list[Exceptio
     return renewals
 
 
+def renewals_running() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "publisher-lease"]
+
+
 def test_nothing_is_published_before_the_lease_is_held(rank: Rank) -> None:
     assert rank.publisher.fencing_token is None and rank.publisher.head() is None
     with pytest.raises(FencedOut, match="version 0 is not published: this optimizer has lost the publisher's lease"):
@@ -134,6 +139,24 @@ def test_only_a_lost_lease_is_reported(rank: Rank, monkeypatch: pytest.MonkeyPat
         eventually(lambda: renewals, 5.0)
         assert rank.lost == [] and rank.publisher.fencing_token is not None
     assert len(renewals) == 1  # it is not renewed any more
+
+
+@pytest.mark.parametrize("reason", ["lease", "epoch"])
+def test_refused_renewal_ends_the_thread_and_not_the_process(client: redis.Redis, tmp_path: Path, reason: Any,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    drained: list[str] = []
+    critical_tasks = CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None)
+    rank = Rank(client, tmp_path, critical_tasks=critical_tasks)
+    counted(rank, monkeypatch, [FencedOut(reason, "another holder")])
+    rank.acquire(seconds=0.01)
+    eventually(lambda: not renewals_running(), 5.0)
+    assert drained == [] and not critical_tasks.failure
+    assert rank.lost == (["another holder"] if reason == "lease" else []), "the owner of the lost lease decides"
+
+
+def test_renewal_does_not_keep_the_process_alive(rank: Rank) -> None:
+    rank.acquire()
+    assert [thread.daemon for thread in renewals_running()] == [True]
 
 
 def test_death_of_the_renewal_ends_the_process(client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

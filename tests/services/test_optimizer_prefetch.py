@@ -55,13 +55,14 @@ def test_staleness_refers_to_the_present_version() -> None:
     for i in range(4):
         source.admit(stored_segment(str(i)))
     batches = BatchPrefetcher(source, SAMPLES, RecordingTransfer())
+    source.version = 1
     batches.prefetch()
     batches.discard()
     batches.prefetch()
     eventually(lambda: source.pacer.consumed == 2 * SAMPLES, 5.0)
-    source.version = 2
+    source.version = 3
     batch = batches.next()
-    assert batch is not None and set(batch[0].staleness.flat) == {2}
+    assert batch is not None and set(batch[0].staleness.flat) == {3}
 
 
 def test_one_batch_is_prefetched_however_often_it_is_requested() -> None:

@@ -160,6 +160,12 @@ def test_node_that_shuts_down_leaves_the_group_at_once(redis_client: redis.Redis
     assert not first.shutdown(), "without Redis the lease expires by itself"
 
 
+def test_lease_does_not_keep_the_process_alive(redis_client: redis.Redis) -> None:
+    node(redis_client, "pod-0")
+    threads = [thread for thread in threading.enumerate() if thread.name == "rendezvous-lease"]
+    assert threads and all(thread.daemon for thread in threads)
+
+
 def test_group_is_never_closed(redis_client: redis.Redis) -> None:
     """A closed rendezvous would end the agents; here the group may always form another round."""
     handler = node(redis_client, "pod-0")
