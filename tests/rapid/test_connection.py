@@ -4,7 +4,9 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -174,6 +176,94 @@ def test_silent_server_costs_at_most_twice_the_timeout() -> None:
         assert 1 <= failed_tries() - before <= 2  # not eleven
 
 
+def test_restarting_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven attempts with growing pauses of at most a second span the restart of a server."""
+    pauses: list[float] = []
+    monkeypatch.setattr("redis.retry.sleep", pauses.append)
+    monkeypatch.setattr("redis.backoff.random.random", lambda: 1.0)  # the longest pauses
+    before = failed_tries()
+    with pytest.raises(redis.ConnectionError, match="No such file"):
+        connect("unix:///nowhere/redis.sock", CONFIG).get("x")
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, *(1.0 for _ in range(6))])
+    assert failed_tries() == before + 11
+
+
+def test_first_failure_of_a_client_without_retries_is_final() -> None:
+    before = failed_tries()
+    with pytest.raises(redis.ConnectionError):
+        connect("unix:///nowhere/redis.sock", CONFIG, retries=0).get("x")
+    assert failed_tries() == before + 1
+
+
+def test_reachability_is_checked_once() -> None:
+    """Services repeat the check themselves."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        count = [0]
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    listener.accept()[0].close()
+                    count[0] += 1
+
+        threading.Thread(target=accept, daemon=True).start()
+        url = f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
+        with pytest.raises(StoreUnreachable, match="no state Redis responds"):
+            require_reachable(connect(url, CONFIG), url, "state")
+        assert count == [1]
+
+
+@pytest.mark.parametrize("url", ["http://here", "here:6379", "redis://h:port", "redis://h?socket_timeout=x",
+                                 "redis+sentinel://h", "redis://h?no_such_option=1"])
+def test_invalid_url_is_named_without_its_password(url: str) -> None:
+    secret = url.replace("://", f"://u:{SECRET}@")
+    with pytest.raises(ValueError, match="is not a Redis URL") as caught:
+        connect(secret, CONFIG)
+    assert SECRET not in str(caught.value)
+
+
+def test_user_of_the_url_is_described(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = guarded.replace("redis://", "redis://mallory:no-such-word@")
+    for user in (None, "rollout"):  # the URL's takes precedence
+        if user:
+            monkeypatch.setenv("FIVE_STATE_USER", user)
+            monkeypatch.setenv("FIVE_STATE_PASSWORD", "x")
+        with pytest.raises(StoreRefused, match=r"refuses user 'mallory' \(the URL\) with the password of FIVE_S"):
+            require_reachable(connect(own, CONFIG), own, "state")
+
+
+def test_unix_socket_gets_a_password_with_a_user_alone(redis_server: RunningRedis, monkeypatch: pytest.MonkeyPatch
+                                                       ) -> None:
+    admin = connect(redis_server.url, CONFIG)
+    admin.execute_command("ACL", "SETUSER", "rollout", "on", f">{SECRET}", "+acl|whoami", "resetchannels")
+    try:
+        monkeypatch.setenv("FIVE_STATE_PASSWORD", SECRET)
+        assert connect(redis_server.url, CONFIG).acl_whoami() == "default"
+        monkeypatch.setenv("FIVE_STATE_USER", "rollout")
+        assert connect(redis_server.url, CONFIG).acl_whoami() == "rollout"
+        assert connect(redis_server.url, CONFIG, "params").acl_whoami() == "default", "another role"
+    finally:
+        admin.execute_command("ACL", "DELUSER", "rollout")
+
+
+def test_query_of_the_url_has_no_password(guarded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "password").write_text(SECRET)
+    monkeypatch.setenv("FIVE_STATE_PASSWORD_FILE", str(tmp_path / "password"))
+    assert connect(f"{guarded}?client_name=a@b", CONFIG).ping()
+
+
+def test_idle_connections_are_kept_alive(guarded: str) -> None:
+    connection: Any = connect(guarded, CONFIG, "state", Login("default", SECRET)).connection_pool.get_connection()
+    assert connection._sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    connection.disconnect()
+
+
+def test_unreachable_server_is_not_checked_for_eviction() -> None:
+    url = "unix:///nowhere/redis.sock"
+    with pytest.raises(StoreUnreachable, match="no params Redis responds at unix:///nowhere/redis.sock"):
+        require_no_eviction(connect(url, CONFIG, retries=0), url, "params")
+
+
 def test_threads_share_the_limited_connections(redis_server: RunningRedis) -> None:
     one = connect(redis_server.url, CONFIG, most=1)
     name = one.client_id()
@@ -190,7 +280,8 @@ def test_threads_share_the_limited_connections(redis_server: RunningRedis) -> No
         thread.join()
     assert answers == [name] * 160
     assert connect(redis_server.url, CONFIG).connection_pool.max_connections >= 100
-    assert MAX_CONNECTIONS["rollout"] == 1
+    assert one.connection_pool.timeout == 10.0, "as long as an exchange of another thread takes at most"
+    assert MAX_CONNECTIONS == {"rollout": 1, "inference": 3}
     one.close()
 
 

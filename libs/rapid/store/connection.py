@@ -148,10 +148,11 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
             health_check_interval=30, **options,
             retry=CountedRetry(role, retries, config.timeout_seconds),
             retry_on_error=[redis.BusyLoadingError])
+        made.connection_class = CONNECTION_CLASSES[made.connection_class]
+        made.connection_kwargs["primary"] = Primary(locate)
+        made.connection_class(**made.connection_kwargs)  # refuses unknown options of the URL; it does not connect
     except (ValueError, TypeError) as error:
         raise ValueError(f"{redact_url(url)} is not a Redis URL: {error}") from None
-    made.connection_class = CONNECTION_CLASSES[made.connection_class]
-    made.connection_kwargs["primary"] = Primary(locate)
     client: redis.Redis = redis.Redis.from_pool(made)
     return client
 
