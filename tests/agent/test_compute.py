@@ -2,7 +2,7 @@
 import pytest
 import torch
 
-from five.agent.compute import apply_compute_config, count_flops, torch_threads
+from five.agent.compute import apply_compute_config, count_flops, torch_threads, uses_cuda_graphs
 from five.agent.config import ComputeConfig
 from five.agent.learning.learner import Learner
 from tests.agent.standins import HYPER, TinyPolicy
@@ -16,6 +16,14 @@ def test_precision_flags_follow_the_configuration(products, sums):
     assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
 
 
+@pytest.mark.parametrize(("device", "configured", "own", "captured"), [
+    ("cuda", True, {}, True), ("cuda", True, {"here": True}, True), ("cuda", True, {"here": False}, False),
+    ("cuda", False, {}, False), ("cuda", False, {"here": True}, False), ("cpu", True, {}, False),
+    ("cpu", False, {"here": False}, False)])
+def test_cuda_graphs_need_a_gpu_and_both_settings(device, configured, own, captured):
+    assert uses_cuda_graphs(torch.device(device), ComputeConfig(cuda_graphs=configured), **own) is captured
+
+
 def test_thread_count_is_restored():
     before = torch.get_num_threads()
     with pytest.raises(KeyError), torch_threads(before + 1):
@@ -24,10 +32,11 @@ def test_thread_count_is_restored():
     assert torch.get_num_threads() == before
 
 
-def test_flops_of_a_matrix_product_and_its_gradients():
+def test_flops_of_a_matrix_product_and_its_gradients(capsys):
     a, w = torch.randn(8, 16), torch.randn(16, 32, requires_grad=True)
     assert count_flops(lambda: a @ w) == 2 * 8 * 16 * 32
     assert count_flops(lambda: (a @ w).sum().backward()) == 2 * 2 * 8 * 16 * 32
+    assert capsys.readouterr() == ("", "")
 
 
 def test_flops_of_the_fused_lstm():

@@ -124,6 +124,7 @@ def test_prior_keeps_a_player_that_never_lost_at_a_known_distance() -> None:
 def test_random_play_is_the_origin_without_frozen_players() -> None:
     fit = fit_skills([("a", RANDOM, result) for result in LEVEL_GAMES], CONFIG)
     assert fit.skills[RANDOM] == Skill(0.0, PINNED_SIGMA) and fit.skills["a"].mu == pytest.approx(0.0, abs=1e-6)
+    assert 0 < PINNED_SIGMA < 0.01, "random play is rated 0 by definition, so its uncertainty is next to none"
     assert fit.draw_probability == CONFIG.draw_probability, "no game was drawn, so the configured value holds"
 
 
