@@ -100,11 +100,11 @@ def test_series_without_records_is_empty() -> None:
 def test_point_summarizes_its_interval() -> None:
     """Intervals are equally long, whatever they hold. One without records has no point, one without values None."""
     columns = Columns()
-    for at, values in ((0.0, {"loss": 1}), (1.0, {"loss": 4}), (2.0, {}), (6.0, {}), (7.0, {}), (18.0, {"loss": 7}),
+    for at, values in ((0.0048, {"loss": 1}), (1.0, {"loss": 4}), (2.0, {}), (6.0, {}), (7.0, {}), (18.0, {"loss": 7}),
                        (20.0, {"loss": -3})):
         columns.append(Record("1-0", 100.0 + at, values))
     found = downsample(columns, ["loss"], 4, None, None)
-    assert found["at"] == [101.0, 106.5, 119.0] and found["total"] == 7
+    assert found["at"] == [101.002, 106.5, 119.0] and found["total"] == 7
     assert found["fields"] == {"loss": {"mean": [2.5, None, 2.0], "low": [1.0, None, -3.0], "high": [4.0, None, 7.0]}}
     assert downsample(columns, ["loss"], 7, None, None)["fields"]["loss"] == {"mean": [1, 4, None, None, None, 7, -3]}
 
