@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from five.services.inference.staging import to_device
 from rapid.rpc.errors import Exhausted
 
 StateSpecs = Mapping[str, tuple[tuple[int, ...], Any]]
@@ -103,7 +104,7 @@ class SessionTable:
                 raise ValueError(f"state {name!r} has shape {states[name].shape}, expected {(len(slots), *shape)}")
         index = self._index(slots)
         for name, storage in self.storage.items():
-            storage[index] = self._to_device(torch.from_numpy(np.array(states[name], np.float32)))
+            storage[index] = to_device(np.array(states[name], np.float32), self._device)
 
     def gather(self, slots: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
         """Return a copy of the states, [len(slots), ...]."""
@@ -137,11 +138,7 @@ class SessionTable:
             storage[index] = states[name].to(storage.dtype)
 
     def _index(self, slots: npt.NDArray[np.int64]) -> torch.Tensor:
-        return self._to_device(torch.from_numpy(slots))
-
-    def _to_device(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Copy a tensor to the device without waiting for it."""
-        return tensor.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else tensor
+        return to_device(slots, self._device)
 
     def _grow(self, slots: int) -> None:
         before = len(self._used_at)

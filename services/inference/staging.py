@@ -78,11 +78,10 @@ class Stager:
 
     def join(self, staged: Sequence[StagedArrays]) -> dict[str, torch.Tensor]:
         """Concatenate requests in the stream of this thread; dtypes are those of `device_dtype`."""
-        if self._stream is not None:
-            stream = torch.cuda.current_stream(self._device)
-            for one in staged:
-                if one.copied is not None:
-                    stream.wait_event(one.copied)
+        for one in staged:
+            if one.copied is not None:
+                stream = torch.cuda.current_stream(self._device)
+                stream.wait_event(one.copied)
                 one.buffer.record_stream(stream)
         return {name: _join_arrays([one.arrays[name] for one in staged], self._device) for name in staged[0].arrays}
 

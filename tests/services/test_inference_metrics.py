@@ -1,5 +1,6 @@
 """Metrics of an inference server, and the rates since its last heartbeat."""
 
+import math
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from five.services.inference import metrics
 from five.services.inference.metrics import Meter
 from five.services.inference.models import ResidentVersion
 from rapid.telemetry.metrics import REGISTRY
+from tests.services.fresh_metrics import initial_samples
 
 
 def value(name: str, **labels: str) -> float:
@@ -66,3 +68,11 @@ def test_heartbeat_has_rates_since_the_last_one(monkeypatch: pytest.MonkeyPatch)
     now[0] += 4.0
     assert meter.recent() == {"steps/s": 2.0, "sessions": 9, "batch": 8.0, "busy": 0.25, "queue_ms": 0.0,
                               **totals, "team_steps": 48, "forward_seconds": 1.75}
+
+
+def test_sizes_of_batches_are_counted_by_powers_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = initial_samples("five.services.inference.metrics", monkeypatch)
+    bounds = [float(bound) for bound in found["five_inference_batch_steps_bucket"]]
+    assert bounds[:-1] == [2.0**i for i in range(11)] and math.isinf(bounds[-1])
+    assert found["five_inference_dropped_requests_total"] == dict.fromkeys(
+        ("cancelled", "error", "expired", "refused", "unknown_sessions", "version"), 0.0)
