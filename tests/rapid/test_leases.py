@@ -93,6 +93,45 @@ def test_instance_is_quiet_only_when_it_is_idle(state: RunState) -> None:
         assert (found.quiet, found.epoch, found.revision, found.stats) == (listed, 5, 6, {"n": 1})
 
 
+def test_instance_is_busy_and_without_a_revision_by_default(state: RunState, database: redis.Redis) -> None:
+    lease = state.lease("rollout", "0", 30)
+    lease.renew()
+    (found,) = state.services("rollout")
+    assert (found.stats, found.epoch, found.revision, found.quiet) == ({}, 0, 0, 0)
+    assert (found.address, found.metrics_address) == ("", "")
+    assert not database.exists(state.keys.quiet("rollout", "0"), state.keys.quiet_names("rollout"))
+    lease.renew({}, 1, 1, 3)
+    (found,) = state.services("rollout")
+    assert found.quiet == 0
+    assert json.loads(database.get(state.keys.quiet("rollout", "0")))["quiet"] is False  # type: ignore[arg-type]
+
+
+def test_time_of_an_acknowledgement_is_that_of_its_first_sending(state: RunState, database: redis.Redis,
+                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """A renewal repeats the acknowledgement; another one has its own time."""
+    lease, now = state.lease("rollout", "0", 30), [0.0]
+    monkeypatch.setattr("rapid.store.leases.time.time", lambda: now[0])
+    times = []
+    for at, pause, epoch, quiet in ((5.0, 3, 1, False), (6.0, 3, 1, False), (7.0, 3, 1, True), (8.0, 3, 1, True),
+                                    (9.0, 4, 1, True), (10.0, 4, 2, True), (11.0, 4, 2, False), (12.0, 3, 1, False)):
+        now[0] = at
+        lease.renew({}, epoch, 1, pause, quiet)
+        row = json.loads(database.get(state.keys.quiet("rollout", "0")))  # type: ignore[arg-type]
+        assert (row["pause"], row["epoch"], row["quiet"]) == (pause, epoch, quiet)
+        times.append(row["at"])
+    assert times == [5.0, 5.0, 7.0, 7.0, 9.0, 10.0, 11.0, 12.0]
+
+
+def test_lease_of_an_earlier_release_is_listed(database: redis.Redis) -> None:
+    """It has neither a revision nor a pause."""
+    keys, lease = Keys("r"), {"kind": "rollout", "id": "0", "address": "h:1", "metrics_address": "", "started_at": 5,
+                              "beaten_at": 6, "stats": {"n": 1}}
+    database.set(keys.lease("rollout", "0"), json.dumps(lease))
+    database.zadd(keys.leases("rollout"), {"0": 2.0**42})
+    (found,) = Leases(database, "r").live("rollout")
+    assert found == ("rollout", "0", "h:1", "", 5.0, 6.0, {"n": 1}, 0, 0, 0, "")
+
+
 @pytest.mark.parametrize(("status", "pause", "acknowledged"), [
     ("pausing", 1, True), ("paused", 1, True), ("operating", 1, True), ("running", 1, False), ("warming", 1, False),
     ("paused", 0, False)])
@@ -108,6 +147,18 @@ def test_release_acknowledges_in_a_pause_alone(state: RunState, database: redis.
     if text is not None:
         row = json.loads(text)  # type: ignore[arg-type]
         assert (row["pause"], row["quiet"], row["gone"]) == (1, True, True) and abs(row["at"] - before) < 5
+
+
+@pytest.mark.parametrize("restarting", [False, True])
+def test_instance_that_restarts_is_still_waited_for(state: RunState, database: redis.Redis, restarting: bool) -> None:
+    lease = state.lease("rollout", "0", 30)
+    lease.renew()
+    state.transition(Status.PAUSING, "test")
+    lease.release(restarting)
+    row = json.loads(database.get(state.keys.quiet("rollout", "0")))  # type: ignore[arg-type]
+    assert row["quiet"] is not restarting and row["gone"] is True
+    assert state.idle_report().waiting_for == ["rollout/0"] * restarting
+    assert state.services() == []
 
 
 def test_release_without_a_run_ends_the_lease(database: redis.Redis) -> None:

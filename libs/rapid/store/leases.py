@@ -56,7 +56,7 @@ class Lease:
         self.metrics_address = metrics_address
         self._started_at = time.time()
         self._acknowledgement: dict[str, Any] = {}  # last acknowledgement, and its time
-        self._acknowledged_at = 0.0
+        self._acknowledged_at = self._started_at
         self._life = ProcessIdentity.own().life
 
     def renew(self, stats: dict[str, Any] | None = None, epoch: int = 0, revision: int = 0, pause: int = 0,
