@@ -4,10 +4,8 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import textwrap
 import urllib.error
 import urllib.request
@@ -30,7 +28,6 @@ from rapid.config import (
     TracingConfig,
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.startup import advertised_host, parse_arguments
 from rapid.store import acl, functions
 from rapid.store.state import RunState
 from tests.rapid.acl_servers import Servers
@@ -300,106 +297,3 @@ def test_exit_status_ends_a_service_that_did_not_fail(config: Path, database: re
         assert running.lifecycle.wait_drain(10)
 
     assert run(fail) == 1
-
-
-def test_help_text(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        parse_arguments("rollout", [])
-    assert caught.value.code == 2 and "--config" in capsys.readouterr().err
-
-
-def test_arguments() -> None:
-    found = parse_arguments("rollout", ["--config", "c.yaml", "--set", "a.b=1", "--set", "c=2", "--id", "3",
-                                        "--port", "50051", "--metrics-port", "0"])
-    assert (found.config, found.overrides, found.id, found.port, found.metrics_port) == (
-        "c.yaml", ("a.b=1", "c=2"), "3", 50051, 0)
-    assert parse_arguments("rollout", ["--config", "c.yaml"]).port is None
-
-
-def test_ranks_have_own_names_and_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ["--config", "c.yaml", "--id", "hostname", "--port", "50051", "--metrics-port", "9100"]
-    found = parse_arguments("optimizer", asked)
-    assert (found.id, found.port, found.metrics_port) == (socket.gethostname(), 50051, 9100)
-    monkeypatch.setenv("LOCAL_RANK", "3")
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
-    found = parse_arguments("optimizer", asked)
-    assert (found.id, found.port, found.metrics_port) == (f"{socket.gethostname()}-3", 50054, 9103)
-    assert parse_arguments("optimizer", ["--config", "c.yaml", "--metrics-port", "0"]).metrics_port == 0
-
-
-def test_advertised_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert advertised_host("127.0.0.1") == "127.0.0.1"
-    monkeypatch.setattr(socket, "getfqdn", lambda: "five-optimizer-0.five-optimizer.five.svc.cluster.local")
-    assert advertised_host("0.0.0.0") == "five-optimizer-0.five-optimizer.five.svc.cluster.local"
-    monkeypatch.setattr(socket, "getfqdn", lambda: "4d1a9c6f")
-    monkeypatch.setattr(socket, "gethostname", lambda: "4d1a9c6f")
-    rows = [(socket.AF_INET6, 0, 0, "", ("fd00::7", 0, 0, 0)), (socket.AF_INET, 0, 0, "", ("10.1.2.3", 0))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *name, **options: rows)
-    assert advertised_host("0.0.0.0") == "10.1.2.3" and advertised_host("::") == "fd00::7"
-    del rows[1]
-    assert advertised_host("0.0.0.0") == "fd00::7"
-
-
-# The embedded Redis.
-
-def test_the_embedded_redis_is_private_and_persistent(tmp_path: Path) -> None:
-    server = EmbeddedRedis(tmp_path / "state", append_only=True)
-    with server.start():
-        client = redis.Redis.from_url(server.url)
-        assert server.socket.stat().st_mode & 0o777 == 0o700
-        assert client.config_get("port") == {"port": "0"} or client.config_get("port") == {b"port": b"0"}
-        client.set("x", "1")
-    assert not server.is_ready()
-    with server.start():
-        assert redis.Redis.from_url(server.url).get("x") == b"1"
-    params = EmbeddedRedis(tmp_path / "params", append_only=False)
-    with params.start():
-        redis.Redis.from_url(params.url).set("x", "1")
-    with params.start():
-        assert redis.Redis.from_url(params.url).get("x") is None
-        assert not list((tmp_path / "params").glob("*.aof")) and not list((tmp_path / "params").glob("*.rdb"))
-
-
-def test_long_folder_uses_a_temporary_socket(tmp_path: Path) -> None:
-    server = EmbeddedRedis(tmp_path / ("deep" * 30), append_only=False)
-    assert len(str(server.socket)) <= 100
-    with server.start():
-        assert server.is_ready()
-        again = EmbeddedRedis(server.folder, append_only=False)
-        assert again.socket == server.socket and again.is_ready()
-        assert server.socket.parent.stat().st_mode & 0o777 == 0o700
-
-
-def plant_link(folder: Path) -> None:
-    folder.symlink_to(folder.parent)
-
-
-def plant_loose(folder: Path) -> None:
-    folder.mkdir(mode=0o755)
-
-
-def plant_foreign(folder: Path) -> None:
-    folder.mkdir(mode=0o700)
-    os.chown(folder, 12345, -1)
-
-
-@pytest.mark.parametrize("plant", [plant_link, plant_loose, plant_foreign])
-def test_socket_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                  plant: Callable[[Path], None]) -> None:
-    """A listener at a predictable path would receive the passwords of the run's users."""
-    if plant is plant_foreign and os.getuid() != 0:
-        pytest.skip("only root can give a folder to another user")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    plant(tmp_path / f"five-{os.getuid()}")
-    server = EmbeddedRedis(tmp_path / ("deep" * 30), append_only=False)
-    for use in (lambda: server.url, server.argv, server.is_ready):
-        with pytest.raises(RuntimeError, match="must be a folder of this user with mode 0700"):
-            use()
-
-
-def test_failed_redis_start_has_its_log(tmp_path: Path) -> None:
-    server = EmbeddedRedis(tmp_path / "state", append_only=True)
-    server.folder.mkdir()
-    (server.folder / "appendonly.aof").write_bytes(b"not an append-only file\r\n")
-    with pytest.raises(RuntimeError, match=r"(?s)did not start.*append only file"):
-        server.start()
