@@ -57,27 +57,31 @@ def test_building_slots_match_the_owners_slots(games: VecGame, side: int) -> Non
     look(games, side, None)
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize("building", [0, 7])
 @pytest.mark.parametrize("side", range(TEAMS))
-def test_fallen_buildings_ignore_visibility(games: VecGame, side: int) -> None:
+def test_fallen_buildings_ignore_visibility(games: VecGame, side: int, building: int, is_known: bool) -> None:
+    """The side sees the building at step 0 only. It falls after step 1 and stays away. Unknown slots have no label."""
     buffer = StepBuffer(games.layout.array_specs(), 8, 1, games.layout.heroes, len(SIGNALS))
     pairs = games.building_slots()
+    slot = int(np.flatnonzero(pairs[side] == building)[0])  # in the side's own observation
+    if not is_known:
+        pairs[side, slot] = -1
     segments = SegmentBuilder(games.layout, LEARNING, RewardConfig(), buffer, 4 / 30, pairs)
-    tower = next(u for u in games.spectate(0)["units"] if u["kind"] == "tower" and u["team"] != side
-                 and u["slot"] == games.slot_units(0, 1 - side)[group(games, "allied_buildings")][0])
-    slot = int(np.flatnonzero(pairs[side] == 0)[0])  # in the side's own observation
-    for step, at in enumerate((tower, None, None)):
+    owners = games.slot_units(0, 1 - side)[group(games, "allied_buildings")]
+    unit = next(u for u in games.spectate(0)["units"] if u["slot"] == owners[building])
+    block = games.layout.blocks["units"]
+    for step, at in enumerate((unit, None, None, None)):
         look(games, side, at)
         seen = games.slot_units(0, side)[group(games, "enemy_buildings")]
-        assert (seen[slot] == tower["slot"]) == (at is not None)
+        assert (seen[slot] == unit["slot"]) == (at is not None)
         for name, array in buffer.observation(step).items():
             array[...] = games.obs[name]
-    look(games, side, None)
-    block = games.layout.blocks["units"]
-    row = buffer.observation(2)["shared"][0, 1 - side][block.span("shared")].reshape(block.instances, -1)
-    row[group(games, "allied_buildings").start, block.field("max_hp").offset] = 0  # absent from the owner's observation
-    told = segments._fallen_buildings(0, side, 0, 2)
-    assert not told[0].any()
-    np.testing.assert_array_equal(np.flatnonzero(told[1]), [slot])
+        if step >= 2:  # absent from the owner's observation
+            row = buffer.observation(step)["shared"][0, 1 - side][block.span("shared")].reshape(block.instances, -1)
+            row[group(games, "allied_buildings").start + building, block.field("max_hp").offset] = 0
+    told = segments._fallen_buildings(0, side, 0, 3)
+    assert [np.flatnonzero(row).tolist() for row in told] == [[], [slot] if is_known else [], []]
 
 
 SCHEDULE = ScheduleValues(team_spirit=0.0, gae_horizon_seconds=10.0, reward_std=2.0)
