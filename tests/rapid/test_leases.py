@@ -133,20 +133,20 @@ def test_lease_of_an_earlier_release_is_listed(database: redis.Redis) -> None:
 
 
 @pytest.mark.parametrize(("status", "pause", "acknowledged"), [
-    ("pausing", 1, True), ("paused", 1, True), ("operating", 1, True), ("running", 1, False), ("warming", 1, False),
-    ("paused", 0, False)])
-def test_release_acknowledges_in_a_pause_alone(state: RunState, database: redis.Redis, status: str, pause: int,
+    ("pausing", 1, True), ("paused", 2, True), ("operating", 3, True), ("running", 1, False), ("warming", 1, False),
+    ("paused", 0, False), ("paused", None, False)])
+def test_release_acknowledges_in_a_pause_alone(state: RunState, database: redis.Redis, status: str, pause: int | None,
                                                acknowledged: bool) -> None:
     lease = state.lease("rollout", "0", 30)
     lease.renew()
-    database.set(state.keys.status, json.dumps({"status": status, "pause": pause}))
+    database.set(state.keys.status, json.dumps({"status": status, **({} if pause is None else {"pause": pause})}))
     before = time.time()
     lease.release()
     text = database.get(state.keys.quiet("rollout", "0"))
     assert (text is not None) == acknowledged == (database.zcard(state.keys.quiet_names("rollout")) == 1)
     if text is not None:
         row = json.loads(text)  # type: ignore[arg-type]
-        assert (row["pause"], row["quiet"], row["gone"]) == (1, True, True) and abs(row["at"] - before) < 5
+        assert (row["pause"], row["quiet"], row["gone"]) == (pause, True, True) and abs(row["at"] - before) < 5
 
 
 @pytest.mark.parametrize("restarting", [False, True])

@@ -22,7 +22,7 @@ from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store import bulk_transfer
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
-from rapid.store.parameters import MAX_VALUE_BYTES, ParameterStore
+from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
 from tests.waiting import eventually
 
@@ -49,11 +49,14 @@ def test_version_without_or_with_empty_arrays(store: ParameterStore) -> None:
     assert store.fetch(1)[0]["e"].shape == (0, 3)
 
 
-def test_fetch_uses_the_given_buffer(store: ParameterStore) -> None:
+@pytest.mark.parametrize(("difference", "used"), [(1 << 20, True), (1, True), (0, True), (-1, False)])
+def test_fetch_uses_a_buffer_that_is_large_enough(store: ParameterStore, difference: int, used: bool) -> None:
     store.publish(0, tensors(0), {})
-    buffer = np.empty(1 << 20, np.uint8)
+    record = store.record(0)
+    assert record is not None
+    buffer = np.empty(record.bytes + difference, np.uint8)
     arrays, _ = store.fetch(0, buffer=buffer)
-    assert all(np.shares_memory(a, buffer) for a in arrays.values())
+    assert all(np.shares_memory(a, buffer) == used for a in arrays.values())
     same(arrays, tensors(0))
 
 
@@ -62,8 +65,9 @@ def test_versions_are_immutable(store: ParameterStore) -> None:
     store.publish(3, tensors(3), {"a": 1})  # idempotent
     with pytest.raises(VersionConflict, match="version 3 of run r exists with other contents.*head is 3"):
         store.publish(3, tensors(4), {"a": 1})
-    with pytest.raises(VersionConflict):
-        store.publish(3, tensors(3), {"a": 2})
+    for other in range(8):
+        with pytest.raises(VersionConflict):
+            store.publish(3, tensors(3), {"a": other + 2})
     same(store.fetch(3)[0], tensors(3))
 
 
@@ -151,9 +155,10 @@ def test_missing_version_raises(database: redis.Redis, store_config: StoreConfig
 def test_damaged_chunks_are_detected(store: ParameterStore, database: redis.Redis) -> None:
     store.publish(0, tensors(0), {})
     chunk = next(database.scan_iter("five:r:params:0:*:1"))
-    database.setrange(chunk, 5, b"\xff\x00\xff")
-    with pytest.raises(Corrupt, match="chunk 1 of version 0"):
-        store.fetch(0)
+    for place in range(8):
+        database.setrange(chunk, 1000 * place, b"\xff\x00\xff")
+        with pytest.raises(Corrupt, match="chunk 1 of version 0"):
+            store.fetch(0)
 
 
 def test_bfloat16_carried_and_converted(store: ParameterStore, database: redis.Redis,
@@ -241,20 +246,17 @@ def test_expired_chunks_fail_the_publish(store: ParameterStore, database: redis.
     assert store.head() == 0 and store.stored() == [0]
 
 
-def test_values_over_redis_limit_are_refused_before_sending(database: redis.Redis) -> None:
-    assert MAX_VALUE_BYTES == 512 << 20
-    with pytest.raises(ValueError):
-        StoreConfig(chunk_mebibytes=513)
-    too_large = StoreConfig.model_construct(**{**StoreConfig().model_dump(), "chunk_mebibytes": 513.0})
-    with pytest.raises(ValueError, match="at most 512 fit into a Redis value"):
-        ParameterStore(database, database, "r", too_large)
+def test_largest_chunk_fits_into_a_redis_value() -> None:
+    assert StoreConfig(chunk_mebibytes=64).chunk_bytes <= 512 << 20
+    with pytest.raises(ValueError, match="less than or equal to 64"):
+        StoreConfig(chunk_mebibytes=64.1)
 
 
 def test_waiting_for_a_newer_head(store: ParameterStore, database: redis.Redis, store_config: StoreConfig) -> None:
     assert store.wait_newer(None, 0.05) is None
     store.publish(0, tensors(0), {})
     assert store.wait_newer(None, 0.0) == 0
-    assert store.wait_newer(0, 0.05) is None
+    assert store.wait_newer(0, 0.05) is None and store.wait_newer(5, 0.0) is None
     other = ParameterStore(database, database, "r", store_config)
     timer = threading.Timer(0.3, other.publish, (1, tensors(1), {}))
     timer.start()
@@ -304,6 +306,56 @@ def test_publish_and_fetch_survive_a_redis_restart(tmp_path: Path, store_config:
         with pytest.raises(redis.ConnectionError):
             hasty.publish(2, tensors(2), {})
         assert hasty.head() == 1
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, times: int) -> list[int]:
+    """Make the first uploads of chunks fail as without a server. Return a list of one entry for each upload."""
+    sent, uploads = bulk_transfer.set_values, list[int]()
+
+    def send(*arguments: Any) -> None:
+        uploads.append(len(uploads))
+        if len(uploads) <= times:
+            raise (redis.ConnectionError if len(uploads) % 2 else redis.TimeoutError)("gone")
+        sent(*arguments)
+
+    monkeypatch.setattr(bulk_transfer, "set_values", send)
+    return uploads
+
+
+def test_short_interruption_is_waited_for(database: redis.Redis, store_config: StoreConfig,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first attempts follow each other quickly."""
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"reconnect_seconds": 1.0}))
+    uploads = interrupt(monkeypatch, 2)
+    store.publish(0, tensors(0), {})
+    assert store.head() == 0 and len(uploads) == 3
+
+
+def test_pauses_between_attempts_grow_to_two_seconds(database: redis.Redis, store_config: StoreConfig,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    now, pauses = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr("rapid.store.parameters.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("rapid.store.parameters.time.sleep", sleep)
+    interrupt(monkeypatch, 1000)
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"reconnect_seconds": 10.0}))
+    with pytest.raises(redis.RedisError, match="gone"):
+        store.publish(0, tensors(0), {})
+    assert pauses == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]) and now[0] < 10.0
+
+
+def test_store_without_retries_fails_at_once(store: ParameterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    uploads = interrupt(monkeypatch, 1)
+    with pytest.raises(redis.ConnectionError, match="gone"):
+        store.without_retries().publish(0, tensors(0), {})
+    assert len(uploads) == 1 and store.head() is None
+    store.without_retries().publish(0, tensors(0), {})
+    record = store.record(0)
+    assert record is not None and record.blob is not None, "it archives to the same blob store"
 
 
 def test_runs_are_isolated(database: redis.Redis, store_config: StoreConfig) -> None:

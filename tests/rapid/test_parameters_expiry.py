@@ -1,5 +1,6 @@
 """Expiry of versions in the params Redis: a published one has none, an unfinished, refused or superseded one has."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,20 @@ def test_staged_version_expires_only_once_another_one_is_published(store: Parame
     store.publish(2, tensors(2), {})
     assert expire_within(expiries(database, 1), UPLOAD_SECONDS)
     assert store.stored() == [0, 2]
+
+
+def test_expiry_is_exact(store: ParameterStore, database: redis.Redis) -> None:
+    """A staged version is removed after the time of an upload, a superseded one after the readers' grace period."""
+    store.publish(0, tensors(0), {})
+    store.publish(1, tensors(1), {})
+    store.stage(2, tensors(2), {})
+    before = time.time()
+    store.publish(3, tensors(3), {})
+    after = time.time()
+    for version, seconds in ((0, GRACE_SECONDS), (2, UPLOAD_SECONDS)):
+        for key in database.scan_iter(f"five:r:params:{version}:*"):
+            expiry: Any = database.pexpiretime(key)
+            assert before + seconds <= expiry / 1000 + 0.001 and expiry / 1000 <= after + seconds, key
 
 
 def test_refused_contents_are_removed_and_the_accepted_ones_stay(

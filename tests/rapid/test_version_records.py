@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import redis
 
@@ -41,6 +42,7 @@ def test_records_from_a_number_end_at_the_head(recorded: ParameterStore, first: 
     (11, 10, [0])])
 def test_newest_records_are_multiples(recorded: ParameterStore, every: int, most: int, found: list[int]) -> None:
     assert [record.version for record in recorded.newest_records(every, most)] == found
+    assert len(list(recorded.newest_records())) == 10, "all of them by default"
 
 
 def test_run_without_a_head_has_no_records(store: ParameterStore) -> None:
@@ -68,7 +70,7 @@ def test_publisher_that_loses_a_race_gets_a_conflict(store: ParameterStore, data
 
 
 @pytest.mark.parametrize("change", [{"chunk_bytes": 0}, {"chunk_bytes": -1}, {"chunks": []}, {"chunk_bytes": 1},
-                                    {"bytes": 7}, {"header": 5}])
+                                    {"chunk_bytes": 1 << 20}, {"bytes": 7}, {"header": 5}])
 def test_damaged_manifest_is_named(store: ParameterStore, database: redis.Redis, change: dict[str, Any]) -> None:
     store.publish(0, tensors(0), {})
     record = store.record(0)
@@ -77,6 +79,71 @@ def test_damaged_manifest_is_named(store: ParameterStore, database: redis.Redis,
     database.set(name, json.dumps(json.loads(database.get(name)) | change))  # type: ignore[arg-type]
     with pytest.raises(Corrupt, match="the manifest of version 0 is damaged in Redis"):
         store.fetch(0)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 2, 64])
+def test_chunks_of_any_size_are_read(store: ParameterStore, database: redis.Redis, chunk_bytes: int) -> None:
+    """Another release may choose another size."""
+    store.publish(0, {"x": np.ones(1, np.uint8)}, {})
+    record = store.record(0)
+    assert record is not None
+    name = KEYS.manifest(0, record.digest)
+    manifest: Any = database.get(name)
+    database.set(name, json.dumps({**json.loads(manifest), "chunk_bytes": chunk_bytes}))
+    assert store.fetch(0)[0]["x"] == [1]
+
+
+def test_contents_of_another_digest_are_not_stored_versions(store: ParameterStore, database: redis.Redis) -> None:
+    """Left by publishers that lost a race. The next publish removes them."""
+    store.publish(3, tensors(3), {})
+    strangers = [f"{version}:{digit * 32}" for version in (2, 3, 4) for digit in "0f"]
+    database.zadd(KEYS.stored_versions, {name: int(name[0]) for name in strangers})
+    assert store.stored() == [3] and database.zcard(KEYS.stored_versions) == 7
+    store.publish(4, tensors(4), {})
+    assert store.stored() == [3, 4] and database.zcard(KEYS.stored_versions) == 2
+
+
+@pytest.mark.parametrize(("version", "accepted"), [(0, False), (4, False), (5, False), (6, True), (9, True)])
+def test_only_a_version_after_the_head_is_staged(store: ParameterStore, version: int, accepted: bool) -> None:
+    """Not even with the contents of the head."""
+    store.publish(5, tensors(5), {})
+    if accepted:
+        assert store.stage(version, tensors(5), {}).head == (version, store.stage(version, tensors(5), {}).digest)
+    else:
+        with pytest.raises(VersionConflict, match=f"version {version} of run r exists.*the head is 5"):
+            store.stage(version, tensors(5), {})
+    assert store.head() == 5 and store.stored() == [5]
+
+
+def test_store_without_blobs_archives_nothing(database: redis.Redis, store_config: StoreConfig) -> None:
+    store = ParameterStore(database, database, "r", store_config)
+    store.publish(0, tensors(0), {"v": 0})
+    with pytest.raises(ValueError, match=r"no blob store to archive to: set blobs\.url"):
+        store.archive(0)
+    with pytest.raises(VersionMissing, match=r"no version can be pinned: set blobs\.url"):
+        store.pin(0, "why")
+    store.unpin(0)
+    assert store.pins() == {} and store.fetch_meta(0) == {"v": 0}
+    with pytest.raises(VersionMissing, match="version 1 of run r is not in Redis .it has 0. and was not archived"):
+        store.fetch_meta(1)
+
+
+def test_only_a_version_in_redis_can_be_archived(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore
+                                                 ) -> None:
+    """With its metadata, and with bfloat16 arrays as such."""
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 0}), blobs)
+    bits = np.arange(6, dtype=np.uint16)
+    store.publish(0, {"w": bits, "x": bits}, {"v": 0}, bfloat16=["w"])
+    ref = store.archive(0)
+    record = store.record(0)
+    assert record is not None and record.blob == ref
+    database.delete(*database.scan_iter("five:r:params*"))
+    arrays, meta = store.fetch(0, keep_bfloat16=True)
+    same(arrays, {"w": bits, "x": bits})
+    assert meta == {"v": 0, "bfloat16": ["w"]} and store.pins() == {}
+    for version in (0, 7):
+        with pytest.raises(VersionMissing, match=f"version {version} of run r is no longer in Redis"):
+            store.archive(version)
 
 
 def test_upload_ends_in_one_transaction(store: ParameterStore, database: redis.Redis) -> None:

@@ -37,7 +37,6 @@ T = TypeVar("T")
 Array = npt.NDArray[Any]
 
 PAGE = 500  # records per round trip
-MAX_VALUE_BYTES = 512 << 20  # limit of a Redis value; beyond it the server drops the connection
 
 
 class ParameterStore:
@@ -54,8 +53,6 @@ class ParameterStore:
         self._recent = RecentVersions()
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
         self._node = NodeCache(Path(config.node_folder), run) if config.node_folder else None
-        if config.chunk_bytes > MAX_VALUE_BYTES:
-            raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: at most 512 fit into a Redis value")
 
     def without_retries(self) -> "ParameterStore":
         """Return the same store without waiting for an unreachable Redis, for callers that retry themselves."""
