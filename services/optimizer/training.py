@@ -99,18 +99,18 @@ class Training:
 
     def start(self) -> None:
         """Resume from the newest checkpoint, or publish version 0. Rank 0 reads it, and the others get its state."""
-        self._share_state(self._resume_or_initialize() if self.group.rank == 0 else -1)
+        self._share_state(self._resume_or_initialize() if self.group.rank == 0 else None)
         page.show_start(self.version, checkpointed=True)
         page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
         self.intake.version = self.version
         self._received = self.intake.pacer.received
         (self._hero_steps,) = self.group.sum_over_ranks([self.intake.hero_steps])
 
-    def _share_state(self, checkpoint: int) -> None:
+    def _share_state(self, checkpoint: int | None) -> None:
         """Give every rank the state of rank 0: parameters, Adam's moments, counters and random state.
 
-        ``checkpoint`` is the version of the checkpoint that rank 0 read. The others only check that they could read it,
-        because another process may be rank 0 next time.
+        ``checkpoint`` is the version of the checkpoint that rank 0 read, None on the others. They only check that they
+        could read it, because another process may be rank 0 next time.
         """
         group = self.group
         if group.size == 1:

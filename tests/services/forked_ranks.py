@@ -7,6 +7,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
+import torch
 import torch.distributed as dist
 
 from five.local.cluster import free_ports
@@ -41,6 +42,7 @@ def run_two_ranks(work: Callable[[int], Any], here: int) -> list[Any]:
 
 
 def _run_rank(work: Callable[[int], Any], rank: int, sending: Connection) -> None:
+    torch.set_num_threads(1)  # a fork has none of the other threads
     try:
         sending.send((work(rank), ""))
     except BaseException as error:

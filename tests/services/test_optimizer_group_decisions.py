@@ -1,16 +1,25 @@
 """Decisions of a group are begun a step ahead, and every rank still takes, pauses and ends with the same step."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.services.test_optimizer_group_start import HEAD, run_ranks
+from five.local.cluster import free_ports
 
 STEPS_PER_VERSION = 8
-TRAIN = HEAD + """
-import threading
+TRAIN = """
+import json, os, sys, threading, time
+from hashlib import sha256
+from pathlib import Path
+import torch
+from five.services.optimizer import process_group
+from five.services.optimizer.process_group import join
+rank = int(os.environ["RANK"])
 from five.services.optimizer.process_group import OptimizerGroup
 from tests.services.optimizer_cases import StateInMemory, Versions, stored_segment, training
 
@@ -69,6 +78,22 @@ ahead = sum(trace[i:i + 3] == ["begin", "step", "end"] for i in range(len(trace)
 print(json.dumps([run.learner.gradient_steps, run.version, digest.hexdigest(), ahead, trace.count("step")]), flush=True)
 process_group.leave()
 """
+
+
+def run_ranks(script: str, *arguments: str) -> list[tuple[int, str, str]]:
+    """Run the script as two ranks of a group; return exit code, output and errors of each."""
+    (port,) = free_ports(1)
+    processes = [subprocess.Popen(
+        [sys.executable, "-c", script, *arguments], cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONPATH": "libs:.", "RANK": str(rank), "WORLD_SIZE": "2",
+             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    try:
+        found = [process.communicate(timeout=100) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [(process.returncode, out, errors) for process, (out, errors) in zip(processes, found, strict=True)]
 
 
 @pytest.mark.timeout(120)

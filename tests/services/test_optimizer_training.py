@@ -191,6 +191,18 @@ def test_checkpoint_0_without_a_version_continues_at_0(tmp_path: Path) -> None:
     assert (again.version, again.warm_up_until, list(versions.published)) == (0, 0, [0])
 
 
+def test_checkpoint_of_an_earlier_release_has_no_warm_up(tmp_path: Path) -> None:
+    """Nor does it count operations."""
+    run = training(tmp_path, Versions())
+    run.start()
+    tensors, extra = run.checkpoints.load(0)
+    del extra["warm_up_until"], extra["flop"]
+    run.checkpoints.save(0, tensors, extra)
+    again = training(tmp_path, Versions())
+    again.start()
+    assert (again.warm_up_until, again.flop) == (0, 0.0)
+
+
 def test_versions_without_a_checkpoint_are_not_continued(tmp_path: Path) -> None:
     versions = Versions()
     versions.publish(3, {}, {})
