@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from five.agent.surgery import MAX_PARAMETERS, Plan
+from five.agent.surgery import Plan
 from five.agent.surgery.steps import STEPS
 from five.agent.surgery.strict_yaml import MAX_BYTES, parse_yaml
 from tests.agent.surgery.agents import agent, plan
@@ -35,6 +35,21 @@ def test_plan_yaml_round_trip() -> None:
     assert again == of and again.digest == of.digest
     assert Plan.from_values(of.model_dump(mode="json")).digest == of.digest
     assert Plan.from_yaml(TEXT.encode()).digest == of.digest
+
+
+def test_yaml_has_the_keys_in_the_order_of_the_docs() -> None:
+    lines = Plan.from_yaml(TEXT).to_yaml().splitlines()
+    assert [line.split(":")[0] for line in lines if line[0] not in " -"] == [
+        "name", "parent", "steps", "warm_up_versions", "bounds"]
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- kind: grow_lstm", "- kind: widen", "- kind: add_observations"]
+
+
+def test_five_errors_are_named() -> None:
+    with pytest.raises(ValueError, match="unknown key") as error:
+        Plan.from_values({"name": "a", "parent": "0" * 16, "steps": [{"kind": "grow_lstm", "to": 8}],
+                          **{f"extra{i}": i for i in range(7)}})
+    assert str(error.value).count("unknown key") == 5
 
 
 def test_digest_covers_content_and_is_stable() -> None:
@@ -101,7 +116,7 @@ def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
     assert tracemalloc.get_traced_memory()[1] < 256 << 20
     tracemalloc.stop()
     big = plan(agent(1), {"kind": "grow_lstm", "to": 65536})
-    with pytest.raises(ValueError, match=f"at most {MAX_PARAMETERS:,}"):
+    with pytest.raises(ValueError, match="at most 1,000,000,000 are allowed"):
         big.target(agent(1))
 
 

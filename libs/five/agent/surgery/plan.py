@@ -18,6 +18,7 @@ from five.agent.surgery.strict_yaml import parse_yaml
 
 MAX_PARAMETERS = 10**9
 MAX_STEPS = 64
+MAX_ERRORS = 5  # of a plan that are named
 
 
 class Bounds(BaseModel):
@@ -84,7 +85,7 @@ class Plan(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ValueError("; ".join(_format_error(e, values) for e in error.errors()[:5])) from error
+            raise ValueError(_format_value_error(error)) from error
 
     def to_yaml(self) -> str:
         """Return YAML that `from_yaml` reads, without keys at their defaults."""
@@ -96,7 +97,7 @@ class Plan(BaseModel):
 
     def canonical(self) -> str:
         """Return the JSON text with all keys sorted, from which the digest is computed."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
     @property
     def digest(self) -> str:
@@ -146,17 +147,17 @@ def read_step(values: Any) -> AnyStep:
     try:
         step: AnyStep = TypeAdapter(AnyStep).validate_python(values)
     except ValidationError as error:
-        raise ValueError("; ".join(_format_error(e, values) for e in error.errors()[:5])) from error
+        raise ValueError(_format_value_error(error)) from error
     return step
 
 
 def _format_value_error(error: ValueError) -> str:
     if isinstance(error, ValidationError):
-        return "; ".join(_format_error(e, {}) for e in error.errors()[:3])
+        return "; ".join(_format_error(e) for e in error.errors()[:MAX_ERRORS])
     return str(error)
 
 
-def _format_error(error: Any, values: Any) -> str:
+def _format_error(error: Any) -> str:
     path = list(error["loc"])
     kind = next((p for p in path if p in STEPS), None)
     if kind:  # pydantic's tag of the step, which precedes its fields
@@ -164,19 +165,21 @@ def _format_error(error: Any, values: Any) -> str:
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
     if error["type"] == "extra_forbidden":
         *parents, key = path
-        known = _known_keys(kind, parents)
-        near = difflib.get_close_matches(str(key), known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else f"; allowed: {', '.join(known)}"
-        return f"{where}: unknown key{hint}"
+        return f"{where}: unknown key; {_hint(str(key), _known_keys(kind, parents))}"
     if error["type"] == "union_tag_invalid":
         given = str(error.get("ctx", {}).get("tag", ""))
-        near = difflib.get_close_matches(given, list(STEPS), n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else f"; allowed: {', '.join(STEPS)}"
-        return f"{where}: unknown kind of step '{given[:40]}'{hint}"
+        return f"{where}: unknown kind of step '{given[:40]}'; {_hint(given, list(STEPS))}"
     if error["type"] == "union_tag_not_found":
         return f"{where}: kind is required, one of {', '.join(STEPS)}"
     message = error["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
+
+
+def _hint(given: str, known: list[str]) -> str:
+    """Return the known name that is most like the given one, otherwise all of them."""
+    for near in difflib.get_close_matches(given, known):
+        return f"did you mean '{near}'?"
+    return f"allowed: {', '.join(known)}"
 
 
 def _known_keys(kind: str | None, parents: list[Any]) -> list[str]:
