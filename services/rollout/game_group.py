@@ -143,13 +143,12 @@ class GameGroup:
             with tracing.step_span("game step", {"five.games": self.buffer.games}) as span:
                 if span is not None and (self._traced is None or step - self._traced[0] >= self.buffer.capacity):
                     self._traced = step, span.traceparent
-                if not await self._play_step(step):
-                    break
+                await self._play_step(step)
             step += 1
         self._cut_all_segments()
 
-    async def _play_step(self, step: int) -> bool:
-        """Play a step; return False when the gate stops before its end."""
+    async def _play_step(self, step: int) -> None:
+        """Play a step, or the part of it that precedes the stop of the gate."""
         dependencies, timed = self.dependencies, self.progress.timed
         with timed("wait"):
             await dependencies.sender.wait_for_capacity()
@@ -158,7 +157,7 @@ class GameGroup:
         with timed("act"):
             answer = await self._request_actions(step)
         if answer is None:
-            return False
+            return
         with timed("cut"):
             self._record_actions(step, answer)
             if dependencies.broadcast is not None:
@@ -168,7 +167,7 @@ class GameGroup:
         with timed("wait"):
             await self._wait_while_paused()
         if dependencies.gate.is_stopping:
-            return False
+            return
         try:
             with timed("step"):
                 outcome = await dependencies.environment.step(
@@ -176,12 +175,11 @@ class GameGroup:
         except ConnectionError as error:
             log.warning("games lost with their server, starting new ones: %s", error)
             await self._abandon_games(step + 1, self._all_games)
-            return True
+            return
         with timed("cut"):
             if dependencies.broadcast is not None:
                 dependencies.broadcast.add_step(outcome, dependencies.environment)
             await self._record_result(step, outcome)
-        return True
 
     async def _wait_while_paused(self) -> None:
         """Wait while the run is paused, after sending the games' segments.
@@ -251,7 +249,7 @@ class GameGroup:
             self._record_prediction(step, sample_starts, answer)
             slots.record_states(step, sample_starts, answer.states, answer.auxiliary)
         progress.team_steps += len(rows)
-        progress.hero_steps += len(rows) * buffer.heroes
+        progress.hero_steps += answer.values.size
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 

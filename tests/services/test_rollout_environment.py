@@ -200,3 +200,18 @@ async def test_local_environment_plays_in_this_process() -> None:
     camera = Camera(GAME, {}, lambda chunk, facts: None)
     assert local.capture(1, camera) and local.slot_units(1, 0) is not None
     await local.close()
+
+
+@pytest.mark.parametrize(("rules", "seconds"), [
+    ((), [-10.0, -10.0]), ((None, None), [-10.0, -10.0]), ((None, -30.0), [-10.0, -30.0]),
+    ((-20.0, -30.0), [-20.0, -30.0])])
+async def test_local_games_follow_their_own_configuration(rules: tuple[float | None, ...], seconds: list[float]
+                                                          ) -> None:
+    game = GAME.model_copy(update={"start_seconds": -10.0})
+    local = LocalEnvironment(VecGame(game, 2, SEED))
+    out = LAYOUT.allocate(2, 2)
+    await local.reset(EVERYONE, NOBODY, out, [
+        None if start is None else game.model_copy(update={"start_seconds": start}) for start in rules])
+    result = await local.step(ACTIONS, out)
+    await local.close()
+    assert result.game_time.tolist() == pytest.approx([start + 4 / 30 for start in seconds], abs=0.01)

@@ -71,8 +71,8 @@ class _ThrottledGroup(_Group):
         self._sender.put(segment)
 
 
-async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group) -> None:
-    """Run a rollout service with one group until the process has drained."""
+async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group) -> list[list[GroupProgress]]:
+    """Run a rollout service with one group until the process has drained. Return what the metrics were given."""
     assignment: Any = SimpleNamespace(update=lambda: [0])
     rollout = SimpleNamespace(drain_seconds=10.0, games=1, groups=1)
     service: Any = SimpleNamespace(lifecycle=lifecycle, critical_tasks=lifecycle.critical_tasks, epoch=1,
@@ -89,9 +89,11 @@ async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group) -> No
 
     inference: Any = SimpleNamespace(model=model, close=nothing.close)
     control: Any = SimpleNamespace(is_stopping=False, poll=nothing.poll)
-    meter: Any = SimpleNamespace(show=lambda *_: None)
+    shown: list[list[GroupProgress]] = []
+    meter: Any = SimpleNamespace(show=lambda progress, *_: shown.append(progress))
     await RolloutService(service, control, sender, assignment, matchmaker, nothing, [inference], nothing, meter,
                          nothing, [], make_group).run()
+    return shown
 
 
 async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> None:
@@ -107,8 +109,9 @@ async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> No
     lifecycle.close()
 
 
-async def test_drain_of_a_throttled_rollout_sends_every_segment() -> None:
+async def test_drain_of_a_throttled_rollout_sends_every_segment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue is full, as pacing keeps it, when SIGTERM arrives: games must not be cut off while they wait."""
+    monkeypatch.setattr(rollout_service, "METRICS_SECONDS", 0.01)
     lifecycle = Lifecycle(2 * GRACE_SECONDS, exit_process=lambda code: None)
     async with Optimizer() as optimizer:
         s = sender(optimizer)
@@ -119,8 +122,9 @@ async def test_drain_of_a_throttled_rollout_sends_every_segment() -> None:
         lifecycle.drain("SIGTERM")
         await asyncio.sleep(0.6 * GRACE_SECONDS)
         optimizer.learning.set()
-        await running
+        shown = await running
         assert s.unsent == 0 and len(group.made) == 7
+        assert shown[-1] == [group.progress], "the metrics page was not updated"
         assert {request.segment_id for request in optimizer.taken} == group.made
     lifecycle.close()
 
@@ -164,8 +168,9 @@ class _Parts:
         inference: Any = SimpleNamespace(model=model)
         meter: Any = SimpleNamespace(recent=lambda progress, sender: {"groups": len(progress)})
         sender: Any = self.sender
-        self.service = RolloutService(service, control, sender, nothing, nothing, nothing, [inference], nothing,
-                                      meter, nothing, self.groups, make_group)
+        pools = [inference, nothing]  # of each group; the first is asked
+        self.service = RolloutService(service, control, sender, nothing, nothing, nothing, pools, nothing, meter,
+                                      nothing, self.groups, make_group)
 
 
 def _group(steps: int = 0, idle: bool = True, server: str = "") -> Any:
