@@ -1,4 +1,5 @@
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,61 @@ def test_derived_plan_reaches_the_target() -> None:
     assert Plan.from_yaml(of.to_yaml()).digest == of.digest
     report = check_plan(of, FROM, trained(FROM), recorded(FROM))
     assert all(step.holds for step in report.steps)
+
+
+Keys = dict[str, Any]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [
+    ({"buyback": False, "scripted_actions": []}, {"neutrals": False}, [("game", ["neutrals"])]),
+    ({"buyback": False, "scripted_actions": []}, {"buyback": True}, [("add_actions", ["buyback"])]),
+    ({"buyback": False, "scripted_actions": ["buyback"]}, {"buyback": True, "scripted_actions": []},
+     [("add_actions", ["buyback"])]),
+    ({"buyback": True, "scripted_actions": ["buyback"]}, {"scripted_actions": []}, [("add_actions", ["buyback"])]),
+    ({"buyback": False, "scripted_actions": ["buyback"]}, {"buyback": True}, [("game", ["buyback"])]),
+    ({"buyback": True, "scripted_actions": []}, {"buyback": False}, [("game", ["buyback"])]),
+    ({"buyback": True, "scripted_actions": []}, {"scripted_actions": ["glyph"]}, [("game", ["scripted_actions"])]),
+    ({"buyback": False, "scripted_actions": ["shrine", "glyph"]}, {"buyback": True, "scripted_actions": []},
+     [("add_actions", ["buyback", "glyph", "shrine"])])])
+def test_actions_that_are_offered(before: Keys, after: Keys, expected: list[tuple[str, list[str]]]) -> None:
+    old, new = agent(1, **before), agent(1, **before | after)
+    of = derive_plan(old, new, "actions")
+    assert of.target(old).game == new.game
+    assert [(step.kind, list(step.model_dump().get("actions", step.model_dump().get("values")))) for step in of.steps
+            ] == expected
+
+
+@pytest.mark.parametrize(("lstm", "scale"), [(24, 0.01), (100, 0.005)])
+def test_scale_of_new_lstm_weights_is_a_share_of_the_layers(lstm: int, scale: float) -> None:
+    (step,) = derive_plan(agent(1, model={"lstm": lstm}), agent(1, model={"lstm": 128}), "core").steps
+    assert step.model_dump() == {"kind": "grow_lstm", "to": 128, "scale": scale, "seed": 0, "exact": False}
+
+
+@pytest.mark.parametrize(("old", "new", "steps"), [
+    ({"minimap": 6}, {"minimap": 5}, [{"kind": "remove_inputs", "fields": ["minimap"]},
+                                      {"kind": "game", "values": {"observation.minimap": 5}},
+                                      {"kind": "add_observations", "fields": ["minimap"]}]),
+    ({"minimap": 6, "omit": ("minimap",)}, {"minimap": 5, "omit": ()}, [
+        {"kind": "game", "values": {"observation.minimap": 5}}, {"kind": "add_observations", "fields": ["minimap"]}]),
+    ({"minimap": 6}, {"minimap": 5, "omit": ("minimap",)}, [
+        {"kind": "remove_inputs", "fields": ["minimap"]}, {"kind": "game", "values": {"observation.minimap": 5}}]),
+    ({"omit": ("items.charges",)}, {"omit": ("items",)}, [{"kind": "remove_inputs", "fields": ["items"]}]),
+    ({"omit": ("items",)}, {"omit": ()}, [{"kind": "add_observations", "fields": ["items"]}]),
+    ({"wards": 1, "pickups": 2}, {"wards": 2, "pickups": 0}, [{"kind": "slots", "slots": {"wards": 2, "pickups": 0}}]),
+])
+def test_steps_of_changed_observations(old: Keys, new: Keys, steps: list[dict[str, Any]]) -> None:
+    before, after = agent(1, old), agent(1, old | new)
+    of = derive_plan(before, after, "observed")
+    assert [step.model_dump(mode="json", exclude_unset=True) for step in of.steps] == steps
+    assert of.target(before).schema == after.schema
+
+
+def test_all_unsupported_changes_are_named_with_their_values() -> None:
+    new = agent(1, model={"input_clip": 4.0, "cross_hero_share": 0.5, "set": 9})
+    with pytest.raises(ValueError, match="no surgery step can change") as error:
+        derive_plan(agent(1), new, "wrong")
+    assert "model.input_clip to 4.0" in str(error.value) and "model.cross_hero_share to 0.5" in str(error.value)
+    assert "model.set " not in str(error.value), "a layer can be widened"
 
 
 def test_resized_map_is_removed_and_added_again() -> None:
