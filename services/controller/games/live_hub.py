@@ -8,6 +8,7 @@ the newest chunk, which begins with a keyframe.
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -72,7 +73,7 @@ class LiveHub:
         self._leases = leases
         self._feeds: dict[str, GameFeed] = {}
         self._lists: dict[str, tuple[float, list[dict[str, Any]]]] = {}
-        self._listed_at = -LIST_DEMAND_SECONDS
+        self._listed_at = -math.inf
         self._buffered_bytes = 0
         self._viewers = 0
         self._task: asyncio.Task[None] | None = None
@@ -85,8 +86,9 @@ class LiveHub:
         await asyncio.to_thread(self._renew)
         self._start()
         fresh = time.monotonic() - MAX_LIST_AGE_SECONDS
+        self._lists = {source: (at, games) for source, (at, games) in self._lists.items() if at >= fresh}
         return [{**game, "source": source, "watched": feed.viewers if (feed := self._feeds.get(game["game"])) else 0}
-                for source, (at, games) in sorted(self._lists.items()) if at >= fresh for game in games]
+                for source, (_, games) in sorted(self._lists.items()) for game in games]
 
     def watch(self, game: str) -> GameFeed | None:
         """Add a viewer to a game; the caller must call ``leave``. Return None if too many games are watched."""
@@ -192,8 +194,6 @@ class LiveHub:
         for game, feed in list(self._feeds.items()):
             if feed.viewers == 0 and now - feed.left_at > LINGER_SECONDS:
                 self._drop(game)
-        if now - self._listed_at > LIST_DEMAND_SECONDS:
-            self._lists.clear()
         return bool(self._feeds) or now - self._listed_at <= LIST_DEMAND_SECONDS
 
     def _renew(self) -> None:

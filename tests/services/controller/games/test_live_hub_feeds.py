@@ -102,9 +102,11 @@ async def test_sources_are_asked_to_list_for_ten_seconds(
         hub: LiveHub, channel: LiveChannel, redis_client: redis.Redis, clock: SimpleNamespace) -> None:
     for kind in ("rollout", "evaluator", "optimizer"):
         Lease(redis_client, RUN, kind, "0", 30).renew()
+    watch(hub)
+    await eventually_async(lambda: channel.watched().games == {GAME})
+    assert channel.watched().sources == set(), "nobody has asked for the list"
     await hub.games()
     assert channel.watched().sources == {"rollout/0", "evaluator/0"}, "those that play games"
-    watch(hub)
     clock.now += 10.0
     channel.forget()
     await eventually_async(lambda: channel.watched())
