@@ -96,7 +96,7 @@ async def playing(revalidate: Callable[[], Caller] = lambda: ADA, role: Role = R
             over.set()
 
     config = uvicorn.Config(Starlette(routes=[WebSocketRoute("/", handler)]), port=0, lifespan="off",
-                            log_level="error", ws="websockets-sansio")
+                            log_level="error", ws="websockets-sansio", ws_max_size=10_000)
     config.load()
     web = uvicorn.Server(config)
     web.lifespan = config.lifespan_class(config)
@@ -172,6 +172,16 @@ async def test_unreadable_messages_are_refused_and_counted() -> None:
         await played.say(STOP)
         await eventually_async(lambda: len(played.game.requests) == 2, what="the message after unreadable ones")
     assert sample(play_socket.UNREADABLE) - before == 2
+
+
+async def test_message_above_the_servers_size_ends_the_socket() -> None:
+    """The server closes the socket itself."""
+    async with playing() as played:
+        await played.say(STOP)
+        await eventually_async(lambda: len(played.game.requests) == 2)
+        await played.say("x" * 10_001)
+        assert (await played.closed())[0] == 1009
+        await asyncio.wait_for(played.game.left.wait(), 10)
 
 
 async def test_binary_messages_end_the_socket() -> None:
