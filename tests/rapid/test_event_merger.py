@@ -176,6 +176,37 @@ def test_batches_return_the_oldest_events(run: Servers, monkeypatch: pytest.Monk
     assert [e.what for e in merged(run)] == [f"w{i}" for i in range(7)]
 
 
+def pending(run: Servers, most_bytes: int = 1_000_000, most: int = 10) -> tuple[int, int]:
+    """Return whether the optimizer's events are due, and how many the call returns."""
+    client: Any = run.client("controller")
+    due, rows = functions.call(client, "pending_events", [STREAM, KEYS.events_removed], "optimizer", str(most_bytes),
+                               str(most), "100")
+    return due, len(rows)
+
+
+def test_idle_writer_is_not_due(run: Servers) -> None:
+    """Otherwise each turn of the controller writes for every writer."""
+    assert pending(run) == (0, 0)
+    append(run, "who", "optimizer", "what", "x", "details", "{}")
+    assert pending(run) == (1, 1) and merged(run) != [] and pending(run) == (0, 0)
+    run.client("optimizer").execute_command("DEL", STREAM)
+    assert pending(run) == (1, 0), "lost events are due"
+
+
+def test_full_redis_still_shortens_a_stream(run: Servers) -> None:
+    """It frees memory, so that the merge succeeds later."""
+    admin: Any = run.client(acl.ADMIN)
+    for _ in range(8):
+        append(run, "who", "optimizer", "what", "x", "details", "{}")
+    before = admin.config_get("maxmemory")
+    admin.config_set("maxmemory", "1")
+    try:
+        assert pending(run, most=5) == (1, 5) and admin.xlen(STREAM) == 5
+        assert pending(run, most_bytes=1) == (1, 0) and admin.xlen(STREAM) == 0
+    finally:
+        admin.config_set("maxmemory", before["maxmemory"])
+
+
 # Exactly once.
 
 

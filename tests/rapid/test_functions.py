@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -112,17 +113,70 @@ def test_startup_names_old_rules_and_an_old_server(run: Servers) -> None:
         functions.require(Redis6.from_pool(run.client(acl.ADMIN).connection_pool))
 
 
+def test_missing_functions_are_waited_for_with_growing_pauses(run: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For as long as the client's timeout. A client without one does not wait."""
+    run.client(acl.ADMIN).function_flush()
+    now, pauses = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+
+    url, login = run.servers["state"].url, Login("rollout", "rollout")
+    client = connect(url, StoreConfig(timeout_seconds=5), "state", login)
+    patient = redis.Redis.from_url(url, username="rollout", password="rollout", driver_info=None)
+    assert client.ping() and patient.ping()  # connected with the true clock
+    monkeypatch.setattr(functions.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(functions.time, "sleep", sleep)
+    for one in (client, patient):
+        with pytest.raises(FunctionsMissing):
+            functions.call(one, "probe", [])
+    assert pauses == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0]) and now[0] < 5
+
+
+def test_refused_load_is_tried_once(run: Servers) -> None:
+    """Each attempt is an entry of the server's ACL log. The user is none of the run's, so it may try."""
+    admin: Any = run.client(acl.ADMIN)
+    admin.execute_command("ACL", "SETUSER", "stranger", "on", ">x", "~*", "+fcall", "+ping", "resetchannels")
+    try:
+        admin.function_flush()
+        client = connect(run.servers["state"].url, LIMITED, "state", Login("stranger", "x"))
+        run.refusals()
+        for _ in range(3):
+            with pytest.raises(FunctionsMissing):
+                functions.load(client)
+        assert run.refusals() == [("stranger", "command", "function|load")]
+    finally:
+        admin.execute_command("ACL", "DELUSER", "stranger")
+
+
+def test_other_errors_are_raised(database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    database.set("text", "x")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        functions.call(database, "next_position", ["text"], "x")
+    monkeypatch.setattr(functions, "SOURCE", "no library")
+    with pytest.raises(redis.ResponseError, match="Missing library metadata"):
+        functions.load(database)
+
+
+def test_library_is_named_after_its_source() -> None:
+    assert re.fullmatch("five_[0-9a-f]{12}", functions.LIBRARY)
+    header, library, body = functions.SOURCE.split("\n", 2)
+    assert header == f"#!lua name={functions.LIBRARY}" and functions.LIBRARY in library
+    assert functions.LIBRARY == f"five_{sha256(body.encode()).hexdigest()[:12]}"
+
+
 def test_two_releases_use_one_redis_and_old_libraries_are_deleted(database: redis.Redis) -> None:
     admin: Any = database
     admin.function_flush()
-    others = [f"five_{i:012x}" for i in range(functions.KEPT_LIBRARIES + 2)]
+    others = [f"five_{i:012x}" for i in range(6)]
     for i, name in enumerate(others):
         admin.function_load(functions.SOURCE.replace(functions.LIBRARY, name))
         database.zadd(KEYS.libraries, {name: i})
     functions.load(database)
     assert {admin.fcall(f"{name}_probe", 0).decode() for name in (*others, functions.LIBRARY)} == loaded(admin)
     functions.delete_old_libraries(database, KEYS)
-    kept = {*others[-functions.KEPT_LIBRARIES + 1:], functions.LIBRARY}
+    kept = {*others[-3:], functions.LIBRARY}
     assert loaded(admin) == kept and {name.decode() for name in database.zrange(KEYS.libraries, 0, -1)} == kept
     functions.delete_old_libraries(database, KEYS)
     assert loaded(admin) == kept

@@ -16,11 +16,7 @@ register('pending_events', 4, function(keys, args)
   local bytes = redis.call('MEMORY', 'USAGE', keys[1], 'SAMPLES', '0')
   if bytes and bytes > tonumber(args[2]) then redis.call('XTRIM', keys[1], 'MAXLEN', '0') end
   local length, removed = stream_counts(keys[1])
-  local most = tonumber(args[3])
-  if length > most then
-    redis.call('XTRIM', keys[1], 'MAXLEN', args[3])
-    length, removed = most, removed + length - most
-  end
+  if length > tonumber(args[3]) then redis.call('XTRIM', keys[1], 'MAXLEN', args[3]) end
   local due = length > 0 or removed ~= tonumber(redis.call('HGET', keys[2], args[1]) or 0)
   return {due and 1 or 0, length > 0 and redis.call('XRANGE', keys[1], '-', '+', 'COUNT', args[4]) or {}}
 end, {'allow-oom'})  -- it only removes
