@@ -102,6 +102,38 @@ def test_users_of_each_server() -> None:
         acl.rules("dota_env", "state")
 
 
+def test_users_are_the_services_of_a_server_and_two_more() -> None:
+    assert acl.users("state") == (*acl.SERVICES, "probe", "admin")
+    assert acl.users("params") == ("controller", "inference", "optimizer", "probe", "admin")
+
+
+@pytest.mark.parametrize(("writers", "readers", "write_only", "reads", "writes"), [
+    ("x", "", False, True, True), ("x", "", True, False, True), ("", "x", False, True, False),
+    ("", "x", True, True, False), ("x", "x", True, True, True), ("y", "y", False, False, False),
+    ("y", "y", True, False, False)])
+def test_writers_also_read_unless_they_only_write(writers: str, readers: str, write_only: bool, reads: bool,
+                                                  writes: bool) -> None:
+    entry = acl.AclEntry("n", "p", acl.Kind.CHANNEL, frozenset(writers), frozenset(readers), write_only=write_only)
+    assert (entry.reads("x"), entry.writes("x")) == (reads, writes)
+    assert entry.role == "state" and not acl.AclEntry("n", "p", acl.Kind.VALUE).write_only
+
+
+@pytest.mark.parametrize("role", acl.ROLES)
+def test_rules_of_any_run_differ_by_their_prefix_alone(role: Any) -> None:
+    for user in acl.users(role):
+        one, every = (" ".join(acl.rules(user, role, *run)) for run in (["r"], []))
+        assert one.replace("five:r:", "five:*:") == every, user
+        assert ("five:" in every) == (user in acl.SERVICES)
+
+
+@pytest.mark.parametrize("role", acl.ROLES)
+def test_template_is_the_file_with_places_for_run_and_passwords(role: Any) -> None:
+    text = acl.template(role).replace("@run@", "r")
+    for user in acl.users(role):
+        text = text.replace(f"@{user}@", f"on {acl.hash_password(user)}")
+    assert text == acl.acl_file(role, {user: [user] for user in acl.users(role)}, "r")
+
+
 def test_acl_file_has_hashes_and_disables_users_without_password() -> None:
     text = acl.acl_file("state", {"rollout": ["old-one", "new-one"], "controller": ["sesame"]}, "r")
     lines = {line.split()[1]: line for line in text.splitlines()}

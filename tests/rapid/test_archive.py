@@ -10,10 +10,10 @@ import redis
 
 from rapid import tensorfile
 from rapid.bfloat16 import to_bfloat16
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store import functions
-from rapid.store.archive import VersionArchive, parse_record
+from rapid.store.archive import VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
@@ -133,6 +133,15 @@ def archive(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) 
     return VersionArchive(database, "r", config, blobs)
 
 
+def test_record_of_an_earlier_release_is_parsed() -> None:
+    """It has neither a mark of a warm-up nor, before it is archived, an address."""
+    row = {"digest": "d", "bytes": 8, "created_at": 1}
+    assert parse_record(5, json.dumps(row).encode()) == VersionRecord(5, "d", 8, 1.0, None, False)
+    archived = parse_record(5, json.dumps({**row, "blob": "a" * 64, "blob_bytes": 9, "warming": True}).encode())
+    assert archived == VersionRecord(5, "d", 8, 1.0, Ref("a" * 64, 9), True)
+    assert VersionRecord(5, "d", 8, 1.0, None).warming is False
+
+
 def recorded(database: redis.Redis) -> list[int]:
     """Return the versions whose records name a blob."""
     rows: Any = database.hgetall(KEYS.versions)
@@ -150,6 +159,8 @@ def test_prune_removes_all_but_the_newest_temporary_versions(archive: VersionArc
     assert {int(version) for version in database.zrange(KEYS.temporary, 0, -1)} == {2, 3, 9, 10, 11}
     archive.prune()
     assert recorded(database) == numbered(blobs) == [0, 4, 10, 11]
+    row: Any = database.hget(KEYS.versions, "3")
+    assert json.loads(row)["blob_bytes"] == 0, "a record without a blob has no size"
     assert database.zrange(KEYS.temporary, 0, -1) == [b"10", b"11"]
     archive.prune()
     assert recorded(database) == [0, 4, 10, 11]

@@ -122,6 +122,12 @@ def test_time_of_an_acknowledgement_is_that_of_its_first_sending(state: RunState
     assert times == [5.0, 5.0, 7.0, 7.0, 9.0, 10.0, 11.0, 12.0]
 
 
+def test_stats_are_numbers_that_json_has(state: RunState) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        state.lease("rollout", "0", 30).renew({"loss": float("nan")})
+    assert state.services() == []
+
+
 def test_lease_of_an_earlier_release_is_listed(database: redis.Redis) -> None:
     """It has neither a revision nor a pause."""
     keys, lease = Keys("r"), {"kind": "rollout", "id": "0", "address": "h:1", "metrics_address": "", "started_at": 5,

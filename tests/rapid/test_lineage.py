@@ -101,6 +101,8 @@ def test_segment_json_round_trip() -> None:
                           "anna", 12.5, "revert-1")
     assert LineageSegment.of(7, made.to_json()) == made
     assert Lineage.read({b"7": made.to_json().encode()}).segments == (made,)
+    plain = LineageSegment(0, -1, RunRecord())
+    assert LineageSegment.of(0, plain.to_json()) == plain and (plain.at, plain.checkpoint) == (0.0, None)
 
 
 def test_record_change_begins_a_segment_atomically(database: redis.Redis, store: ParameterStore) -> None:

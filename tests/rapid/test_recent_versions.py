@@ -1,12 +1,15 @@
 """Records that a failover of Redis lost are written again by the next publish."""
 
+import numpy as np
 import redis
 
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
+from rapid.store.archive import Contents, VersionRecord, parse_record
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
-from rapid.store.recent_versions import KEPT
+from rapid.store.prepared_version import prepare_version
+from rapid.store.recent_versions import RecentVersions
 from tests.rapid.conftest import same, tensors
 
 RECORDS = Keys("r").versions
@@ -37,13 +40,41 @@ def test_restored_versions_are_removed_like_the_others(database: redis.Redis, st
     assert database.zrange(Keys("r").temporary, 0, -1) == [b"1", b"2", b"3"]
 
 
-def test_records_of_earlier_versions_stay_lost(database: redis.Redis, store: ParameterStore) -> None:
+def test_the_newest_eight_records_are_restored(database: redis.Redis, store: ParameterStore) -> None:
     """A version that was removed long ago is not brought back."""
-    for version in range(KEPT + 2):
-        store.publish(version, tensors(version), {"v": version})
-    database.hdel(RECORDS, "0", "1", "2")
-    store.publish(KEPT + 2, tensors(KEPT + 2), {})
-    assert [store.record(version) is None for version in (0, 1, 2)] == [True, True, False]
+    for version in range(10):
+        store.publish(version, {"w": np.full(3, version, np.float32)}, {})
+    database.delete(RECORDS)
+    store.publish(10, {"w": np.zeros(3, np.float32)}, {})
+    assert [record.version for record in store.records()] == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_only_lost_versions_below_the_number_are_listed() -> None:
+    recent, asked = RecentVersions(), []
+    contents: Contents = ({"w": np.zeros(3, np.float32)}, {}, ())
+    ready = {version: prepare_version(version, contents, StoreConfig()) for version in (3, 7, 5)}
+    for version in ready.values():
+        recent.add(version, None)
+
+    def records_of(versions: list[int]) -> list[VersionRecord]:
+        asked.append(versions)
+        return [VersionRecord(3, "d", 1, 1.0, None)]
+
+    assert [lost.version for lost in recent.lost(7, records_of)] == [5] and asked == [[3, 5]]
+    assert [lost.version for lost in recent.lost(8, records_of)] == [5, 7]
+    assert [lost.digest for lost in recent.lost(6, records_of)] == [ready[5].digest]
+    assert list(recent.lost(3, lambda versions: [])) == [] == list(RecentVersions().lost(9, lambda versions: []))
+
+
+def test_restored_record_has_its_archived_copy_and_mark() -> None:
+    recent, ref = RecentVersions(), Ref("a" * 64, 9)
+    warming = prepare_version(1, ({"w": np.zeros(3, np.float32)}, {"warming": True}, ()), StoreConfig())
+    for record, blob in ((None, None), (VersionRecord(1, warming.digest, 12, 1.0, None), None),
+                         (VersionRecord(1, warming.digest, 12, 1.0, ref), ref)):
+        recent.add(warming, record)
+        (lost,) = recent.lost(2, lambda versions: [])
+        found = parse_record(1, lost.record.encode())
+        assert (found.digest, found.bytes, found.blob, found.warming) == (warming.digest, 12, blob, True)
 
 
 def test_another_publisher_restores_nothing(database: redis.Redis, store: ParameterStore) -> None:

@@ -130,6 +130,13 @@ def test_node_that_leaves_is_not_waited_for(database: redis.Redis) -> None:
     assert a.round().nodes == ("a",)
 
 
+def test_node_that_stops_waiting_is_not_counted(database: redis.Redis) -> None:
+    a, b = nodes(database, "a", "b")
+    assert a.join() == Waiting(1, ())
+    a.rendezvous.leave()
+    assert b.join() == Waiting(1, ())
+
+
 def test_fewer_than_the_minimum_never_begin(database: redis.Redis) -> None:
     a, b = (Node(database, name, minimum=2, patience=0.0) for name in "ab")
     assert a.join() == Waiting(1, ()) == a.join()
