@@ -174,6 +174,17 @@ def check_recurrence(segments: list[Segment[Arrays]], lengths: list[list[int]]) 
 LENGTHS = [[21, 13], [9, 30], [100]]
 
 
+_undisturbed: list[PlayResult] = []
+
+
+async def play_undisturbed() -> PlayResult:
+    """Return 50 steps of the games without any disturbance. They are played once, because they are always equal."""
+    if not _undisturbed:
+        async with InferenceServer(Versions(0)) as server:
+            _undisturbed.append(await play(CountingGames(LENGTHS), 50, [server]))
+    return _undisturbed[0]
+
+
 async def test_recurrent_state_crosses_samples_and_segments() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames(LENGTHS), 60, [server])
@@ -216,9 +227,7 @@ def same(a: list[Segment[Arrays]], b: list[Segment[Arrays]]) -> None:
 @pytest.mark.parametrize("moment", [1, 4, 9, 11, 12, 21])
 async def test_losing_inference_changes_no_value(moment: int) -> None:
     """At the first and last step of a sample, a segment and a game, and in between."""
-    versions = Versions(0)
-    async with InferenceServer(versions) as server:
-        undisturbed = await play(CountingGames(LENGTHS), 50, [server])
+    undisturbed, versions = await play_undisturbed(), Versions(0)
     async with InferenceServer(versions) as first, InferenceServer(versions) as second:
         disturbed = await play(CountingGames(LENGTHS), 50, [first, second], {moment: first.stop})
     assert disturbed.group.progress.recoveries >= 1 and len(second.table) > 0
@@ -238,8 +247,7 @@ async def test_states_are_rebuilt_by_replaying_recorded_actions() -> None:
 
 
 async def test_expired_sessions_change_no_value() -> None:
-    async with InferenceServer(Versions(0)) as server:
-        undisturbed = await play(CountingGames(LENGTHS), 50, [server])
+    undisturbed = await play_undisturbed()
     async with InferenceServer(Versions(0)) as server:
 
         def lose() -> None:
@@ -250,8 +258,7 @@ async def test_expired_sessions_change_no_value() -> None:
 
 
 async def test_failed_batch_changes_no_value() -> None:
-    async with InferenceServer(Versions(0)) as server:
-        undisturbed = await play(CountingGames(LENGTHS), 50, [server])
+    undisturbed = await play_undisturbed()
     async with InferenceServer(Versions(0)) as server:
         policy = server.builder.created[0]
         act, calls = policy.act, 0

@@ -48,6 +48,12 @@ def test_any_numbers_are_balanced() -> None:
                 assert min(found) >= 1 and max(found) - min(found) <= 1, (rollouts, optimizers, per_process)
 
 
+@pytest.mark.parametrize(("ordinal", "rollouts"), [(0, 0), (3, 2), (3, 3), (1, 1)])
+def test_rollout_counts_itself(ordinal: int, rollouts: int) -> None:
+    """The number of live rollouts may lag behind, for example while all of them start."""
+    assert assigned_ranks(ordinal, rollouts, 64, 8) == assigned_ranks(ordinal, ordinal + 1, 64, 8)
+
+
 def test_another_rollout_moves_no_stream() -> None:
     for rollouts in (22, 100, 225):
         for ordinal in range(rollouts):

@@ -24,6 +24,7 @@ from tests.services.test_rollout import (
     check_recurrence,
     of_games,
     play,
+    play_undisturbed,
     same,
 )
 
@@ -62,8 +63,7 @@ async def test_recurrent_state_survives_a_pause(moment: int) -> None:
         assert sent == {game: age - age % UNROLL for game, age in ages.items()}
         seen.append(sent)
 
-    async with InferenceServer(Versions(0)) as server:
-        undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
+    undisturbed = await play_undisturbed()
     async with InferenceServer(Versions(0)) as server:
         paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], during_pause=during_pause)
     assert len(seen) == 1
@@ -109,8 +109,7 @@ async def test_cut_segment_bootstraps_from_its_boundary_step() -> None:
 
 @pytest.mark.parametrize("moment", [9, 12, 14])
 async def test_states_lost_in_a_pause_are_rebuilt(moment: int) -> None:
-    async with InferenceServer(Versions(0)) as server:
-        undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
+    undisturbed = await play_undisturbed()
     async with InferenceServer(Versions(0)) as server:
 
         async def during_pause(group: GameGroup, sink: SegmentSink) -> None:
@@ -122,8 +121,7 @@ async def test_states_lost_in_a_pause_are_rebuilt(moment: int) -> None:
 
 
 async def test_repeated_pauses_within_one_sample() -> None:
-    async with InferenceServer(Versions(0)) as server:
-        undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
+    undisturbed = await play_undisturbed()
     async with InferenceServer(Versions(0)) as server:
         paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=range(0, STEPS))
     same_games(paused, undisturbed)
