@@ -12,9 +12,10 @@ import torch
 
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blob_files import LocalFiles
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.blob_owner import BlobsOwned, claim_blobs
 from rapid.store.errors import Corrupt
+from rapid.store.operation_blobs import preserved_checkpoint
 from tests.services.optimizer_cases import (
     HYPER,
     UNROLL,
@@ -73,6 +74,38 @@ def test_old_checkpoints_are_removed(tmp_path: Path) -> None:
     assert store.versions() == [2, 3]
     tensors, extra = store.load(3)
     assert tensors["w"].tolist() == [3.0] * 3 and extra == {"v": 3}
+
+
+def test_newest_checkpoint_is_of_the_runs_present_branch(tmp_path: Path) -> None:
+    """After a revert the checkpoints of the abandoned branch are newer."""
+    blobs = BlobStore(str(tmp_path))
+    store = Checkpoints(blobs, "trial", 3, is_current=lambda version: version < 2)
+    for version in (1, 2, 3):
+        store.save(version, {"w": torch.ones(3)}, {})
+    found, newest = store.newest(), Checkpoints(blobs, "trial", 3).newest()
+    assert found is not None and found[0] == 1
+    assert newest is not None and newest[0] == 3, "without a revert every version is current"
+
+
+def test_checkpoints_are_preserved_by_version_and_operation(tmp_path: Path) -> None:
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 1)
+    refs = {}
+    for version in (1, 2, 3):
+        store.save(version, {"w": torch.full((3,), float(version))}, {})
+        refs[version] = store.ref(version)
+        store.preserve(preserved_checkpoint("trial", version, "op-1"), refs[version])
+    store.preserve(preserved_checkpoint("trial", 2, "op-2"), refs[3])
+    assert store.versions() == [3], "their names alone keep them"
+    assert {version: store.preserved(version) for version in (0, 1, 2, 3)} == {
+        0: [], 1: [refs[1]], 2: [refs[2], refs[3]], 3: [refs[3]]}
+
+
+def test_required_checkpoint_must_be_readable(tmp_path: Path) -> None:
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
+    store.save(1, {"w": torch.ones(3)}, {})
+    store.require(1)
+    with pytest.raises(BlobMissing):
+        store.require(2)
 
 
 def test_checkpoint_round_trip_is_exact(tmp_path: Path) -> None:
@@ -151,7 +184,7 @@ def test_adopted_blobs_are_not_written(tmp_path: Path) -> None:
 
 KILLED = """
 import sys, torch
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.errors import Corrupt
 from rapid.telemetry.metrics import definitions
 from five.services.optimizer import metrics as page
