@@ -184,10 +184,7 @@ def test_adopted_blobs_are_not_written(tmp_path: Path) -> None:
 
 KILLED = """
 import sys, torch
-from rapid.blobs import BlobMissing, BlobStore
-from rapid.store.errors import Corrupt
-from rapid.telemetry.metrics import definitions
-from five.services.optimizer import metrics as page
+from rapid.blobs import BlobStore
 from five.services.optimizer.checkpoints import Checkpoints
 store = Checkpoints(BlobStore(sys.argv[1]), "trial", 2)
 for version in range(100000):
