@@ -295,6 +295,21 @@ def test_number_and_size_of_arguments_are_limited(database: redis.Redis) -> None
     assert database.dbsize() == 0
 
 
+def test_largest_call_and_document_are_accepted(database: redis.Redis) -> None:
+    """One key or byte more is refused."""
+    def release(holder: str) -> Any:
+        return functions.call(database, "release_publisher", ["a"], holder)
+
+    assert functions.call(database, "next_position", ["a"] * 64, "x") == 1
+    limited(lambda: functions.call(database, "next_position", ["a"] * 65, "x"), "more than 64 keys or 1 arguments")
+    assert release("x" * ((8 << 20) - 1)) == 0  # and the byte of the key
+    limited(lambda: release("x" * (8 << 20)), "more than 8388608 bytes")
+    database.set("a", json.dumps({"holder": "x"}).ljust(1 << 20))
+    assert release("y") == 0
+    database.append("a", " ")
+    limited(lambda: release("y"), "larger than 1048576 bytes")
+
+
 @pytest.mark.parametrize("command", [
     ["FLUSHALL"], ["DEL", KEYS.status], ["SET", KEYS.status, "x", "PX", "1"], ["HSET", KEYS.documents, "a"],
     ["HSET", KEYS.documents, *("x" for _ in range(64))], ["SET", KEYS.status, ["x"]], ["ONCE", "a", "b"],
