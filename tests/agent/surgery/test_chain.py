@@ -75,7 +75,8 @@ def test_edited_replaced_or_missing_plan_is_rejected() -> None:
 def test_second_plan_on_one_parent_is_rejected() -> None:
     links, specs = three()
     other = plan(specs[2], {"kind": "widen", "layer": "unit", "to": 30}, name="other")
-    with pytest.raises(ValueError, match="plan other is a second plan on schema .*: plan-1 was applied to it"):
+    with pytest.raises(ValueError, match="plan other is a second plan on schema .*: plan-1 was applied to it, "
+                                         f"and the run is at {specs[-1].schema}"):
         MigrationChain(links).append(other, specs[2])
     with pytest.raises(ValueError, match="plan plan-3 is for schema .*, but plan 1 led to"):
         MigrationChain([links[0], links[3]])
@@ -94,8 +95,9 @@ def test_version_of_another_run_is_rejected() -> None:
     assert MigrationChain([]).migrate_to_newest({"a": np.zeros(1)}, "anything") and MigrationChain([]).newest == ""
 
 
-def test_release_with_another_schema_is_rejected() -> None:
+@pytest.mark.parametrize("wards", range(2, 6))
+def test_release_with_another_schema_is_rejected(wards: int) -> None:
     links, _ = three()
-    other = AppliedMigration(links[0].plan, agent(1))
+    other = AppliedMigration(links[0].plan, agent(1, {"wards": wards}))
     with pytest.raises(ValueError, match="use the release of the run"):
         MigrationChain([other])

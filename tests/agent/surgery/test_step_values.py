@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from five.agent.surgery import Plan
 from five.agent.surgery.plan import read_step
+from five.agent.surgery.steps.observations import AddObservations
 
 FIELDS = [f"global.{i}" for i in range(3)]
 VALID: list[dict[str, Any]] = [
@@ -31,6 +32,8 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"kind": "grow_lstm", "to": 3}, "to"), ({"kind": "grow_lstm", "to": 65_537}, "to"),
     ({"kind": "grow_lstm", "to": 8, "scale": 1.1}, "scale"), ({"kind": "grow_lstm", "to": 8, "scale": 0.0}, "scale"),
     ({"kind": "grow_lstm", "to": 8, "seed": -1}, "seed"), ({"kind": "grow_lstm", "to": 8, "seed": 2**63}, "seed"),
+    ({"kind": "grow_lstm", "to": 8, "scale": float("nan")}, "scale"),
+    ({"kind": "add_observations", "fields": FIELDS, "prior": {"a.b": {"std": float("nan")}}}, "std"),
     ({"kind": "grow_lstm", "to": "8"}, "to"), ({"kind": "grow_lstm", "to": 8, "exact": 1}, "exact"),
     ({"kind": "embedding", "space": "item", "to": 0}, "to"), ({"kind": "embedding", "space": "item", "to": 4097}, "to"),
     ({"kind": "add_ids", "rows": {}}, "rows"), ({"kind": "add_ids", "rows": {"item": 0}}, "rows.item"),
@@ -82,6 +85,9 @@ def test_defaults_of_a_step() -> None:
     grow, observe = read_step({"kind": "grow_lstm", "to": 8}), read_step(
         {"kind": "add_observations", "fields": ["global.time"], "prior": {"global.time": {}}})
     assert grow.model_dump() == {"kind": "grow_lstm", "to": 8, "scale": 0.002, "seed": 0, "exact": False}
+    assert isinstance(observe, AddObservations)
+    with pytest.raises(ValidationError, match="frozen"):
+        observe.prior["global.time"].mean = 1.0
     assert observe.model_dump()["prior"] == {"global.time": {"mean": 0.0, "std": 1.0, "rows": 10_000}}
     for kind, key in (("add_actions", {"actions": ["glyph"]}), ("game", {"values": {"a": 1}})):
         assert read_step({"kind": kind, **key}).model_dump()["anneal_versions"] is None

@@ -23,7 +23,7 @@ class GrowLstm(SurgeryStep):
 
     kind: Literal["grow_lstm"] = "grow_lstm"
     to: Annotated[int, Field(ge=4, le=65536)]
-    scale: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.002
+    scale: Annotated[float, Field(gt=0, le=1)] = 0.002
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     exact: bool = False
 

@@ -9,7 +9,7 @@ from five.agent.surgery.remap import Array, TensorRemap
 from five.agent.surgery.tensor_labels import field_of
 
 MAX_INPUT = 1e12  # its square, summed over rows, stays finite in float32
-Finite = Annotated[float, Field(ge=-MAX_INPUT, le=MAX_INPUT, allow_inf_nan=False)]
+Finite = Annotated[float, Field(ge=-MAX_INPUT, le=MAX_INPUT)]
 
 
 class InputPrior(BaseModel):
@@ -18,7 +18,7 @@ class InputPrior(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     mean: Finite = 0.0
-    std: Annotated[float, Field(gt=0, le=MAX_INPUT, allow_inf_nan=False)] = 1.0
+    std: Annotated[float, Field(gt=0, le=MAX_INPUT)] = 1.0
     rows: Annotated[int, Field(ge=1, le=10**9)] = 10_000
 
 
