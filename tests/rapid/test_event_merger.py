@@ -303,6 +303,17 @@ def test_erased_events_are_reported(run: Servers) -> None:
     assert [e.what for e in merged(run)] == ["kept", "last", "events.lost", "events.lost", "again"]
 
 
+def test_only_a_loss_is_a_warning(run: Servers, caplog: pytest.LogCaptureFixture) -> None:
+    append(run, "who", "optimizer", "what", "kept", "details", "{}")
+    merged(run)
+    assert caplog.records == []
+    run.client("optimizer").execute_command("XADD", STREAM, "MAXLEN", "0", "*", "who", "optimizer", "what", "x")
+    merged(run)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    merged(run)
+    assert len(caplog.records) == 1
+
+
 def test_merge_after_an_erased_stream_reports_nothing_twice(run: Servers) -> None:
     append(run, "who", "optimizer", "what", "x", "details", "{}")
     run.client("optimizer").execute_command("XADD", STREAM, "MAXLEN", "0", "*", "who", "optimizer", "what", "y")
