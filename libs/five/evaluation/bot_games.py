@@ -156,7 +156,7 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
             for team in range(TEAMS):
                 totals = dict(zip(STATS, games.stats[place, team].mean(0).tolist(), strict=True))
                 record = watch.teams[team]
-                record.kills = totals["kills"] * games.layout.heroes
+                record.kills = float(games.stats[place, team, :, STATS.index("kills")].sum())
                 record.last_hits, record.denies = totals["last_hits"], totals["denies"]
             done.append(BotGameRecord(pair, side, Winner(int(games.winner[place])), float(games.game_time[place]),
                                       watch.teams, watch.first_tower))

@@ -1,0 +1,117 @@
+"""Games of bots: their order and seeds, and the statistics of the spectator's view."""
+
+import numpy as np
+import pytest
+
+from dota.config import GameConfig
+from dota.vec_game import TEAMS, Winner
+from five.evaluation import bot_games
+from five.evaluation.bot_games import (
+    TIMED_ITEMS,
+    BotGameRecord,
+    TeamRecord,
+    full_game_config,
+    play,
+    quick_game_config,
+)
+
+
+def short(seconds: float = 20.0) -> GameConfig:
+    return quick_game_config().model_copy(update={"max_game_seconds": seconds})
+
+
+@pytest.fixture(scope="module")
+def lane() -> list[BotGameRecord]:
+    """A pair of games of one hero a side, the hard bot against random play, with marks at 1 and 2 minutes."""
+    game = full_game_config().model_copy(update={"heroes_per_team": 1, "max_game_seconds": 300.0})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bot_games, "MARKS", (1, 2))
+        return play(game, "scripted-hard", "random", 1, seed=3, concurrent=2)
+
+
+def test_bots_swap_sides_in_each_pair(lane: list[BotGameRecord]) -> None:
+    assert [(game.pair, game.first_side) for game in lane] == [(0, 0), (0, 1)]
+    for game in lane:
+        hard, random = game.teams[game.first_side], game.teams[1 - game.first_side]
+        assert hard.last_hits > random.last_hits and hard.denies > random.denies == 0
+        assert hard.net_worth[2] > random.net_worth[2] and hard.xp[2] > random.xp[2]
+        assert game.seconds == 300 and game.winner == Winner.DRAW and game.score == 0.5
+
+
+def test_marks_hold_the_statistics_of_their_minute(lane: list[BotGameRecord]) -> None:
+    game = full_game_config().model_copy(update={"heroes_per_team": 1, "max_game_seconds": 60.0})
+    ended = play(game, "scripted-hard", "random", 1, seed=3, look=False)
+    for whole, first_minute in zip(lane, ended, strict=True):
+        for team, before in zip(whole.teams, first_minute.teams, strict=True):
+            assert list(team.xp) == list(team.net_worth) == list(team.marked_last_hits) == [1, 2]
+            assert team.marked_last_hits[1] == before.last_hits
+            assert team.xp[1] <= team.xp[2] and 200 < team.net_worth[1] != team.xp[1]
+            assert team.marked_last_hits[1] <= team.marked_last_hits[2] <= team.last_hits
+    assert any(team.marked_last_hits[1] > 0 for game in lane for team in game.teams)
+
+
+def test_fallen_towers_are_counted_for_their_owner(lane: list[BotGameRecord]) -> None:
+    lost = {game.first_side: [team.towers_lost for team in game.teams] for game in lane}
+    assert any(any(towers) for towers in lost.values()), "a tower of the random bot falls in five minutes"
+    for game in lane:
+        towers = lost[game.first_side]
+        assert towers[game.first_side] == 0 and towers[1 - game.first_side] in (0, 1)
+        assert (game.first_tower is not None) == any(towers)
+        assert game.first_tower is None or 200 < game.first_tower <= 300
+
+
+def test_first_purchases_are_timed(lane: list[BotGameRecord]) -> None:
+    bought = {(game.first_side, side, item): minutes for game in lane for side in range(TEAMS)
+              for item, minutes in game.teams[side].items.items()}
+    assert (0, 0, "item_boots") in bought and (0, 0, "item_magic_wand") in bought
+    for (_, _, item), minutes in bought.items():
+        assert item in TIMED_ITEMS and len(minutes) == 1, f"{item}: one hero has one first purchase"
+        assert 0 < minutes[0] <= 5 and minutes[0] * 60 == pytest.approx(round(minutes[0] * 6) * 10, abs=1)
+
+
+def test_without_a_look_only_results_are_recorded() -> None:
+    seen: list[BotGameRecord] = []
+    (game,) = play(short(), "scripted", "scripted", 1, seed=1, look=False, on_game=seen.append)
+    assert seen == [game] and game.seconds == pytest.approx(20) and game.first_tower is None
+    assert all(not team.xp and not team.items and team.towers_lost == 0 for team in game.teams)
+
+
+@pytest.mark.parametrize("concurrent", [1, 3, 50])
+def test_games_are_equal_for_any_number_at_once(concurrent: int) -> None:
+    played: list[tuple[int, int]] = []
+    found = play(short(40.0), "scripted", "scripted-easy", 2, seed=5, concurrent=concurrent,
+                 on_game=lambda game: played.append((game.pair, game.first_side)))
+    assert [(game.pair, game.first_side) for game in found] == [(0, 0), (0, 1), (1, 0), (1, 1)] == sorted(played)
+    assert found == play(short(40.0), "scripted", "scripted-easy", 2, seed=5)
+    assert found != play(short(40.0), "scripted", "scripted-easy", 2, seed=6)
+    assert found[0].teams != found[2].teams, "each pair has its own seed"
+
+
+@pytest.mark.parametrize(("first", "second", "pairs", "words"), [
+    ("scripted", "random", 0, "at least 1 is required"), ("hard", "random", 1, "unknown bot 'hard'"),
+    ("random", "hard", 1, "unknown bot 'hard'; known bots: .*scripted")])
+def test_unknown_bots_and_no_pairs_are_refused(first: str, second: str, pairs: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        play(short(), first, second, pairs)
+
+
+@pytest.mark.parametrize(("winner", "side", "score"), [
+    (Winner.RADIANT, 0, 1), (Winner.RADIANT, 1, 0), (Winner.DIRE, 0, 0), (Winner.DIRE, 1, 1), (Winner.DRAW, 0, 0.5),
+    (Winner.DRAW, 1, 0.5)])
+def test_score_is_of_the_first_bot(winner: Winner, side: int, score: float) -> None:
+    assert BotGameRecord(0, side, winner, 1.0, (TeamRecord(), TeamRecord())).score == score
+
+
+def test_aegis_is_counted_once_for_the_team() -> None:
+    watch = bot_games._GameObserver()
+    for taken in ([0, 0], [1, 0], [0, 0.5], [0, 0], [1, 0]):
+        watch.roshan(np.array(taken, np.float32))
+    assert [team.roshans for team in watch.teams] == [2, 1]
+
+
+def test_quick_games_are_short_mirror_matches() -> None:
+    quick, full = quick_game_config(), full_game_config()
+    assert (quick.mode, quick.heroes_per_team, quick.hero_pool) == ("1v1_mid", 1, ["nevermore"])
+    assert not quick.neutrals and not quick.roshan and not quick.runes
+    assert (quick.start_seconds, quick.max_game_seconds, full.max_game_seconds) == (-30, 900, 4800)
+    assert full.heroes_per_team == 5 and len(full.hero_pool) > 5 and full.neutrals
