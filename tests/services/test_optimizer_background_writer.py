@@ -258,7 +258,7 @@ def test_error_before_the_write_reaches_the_callers() -> None:
         assert isinstance(call.exception(10), MemoryError)
 
 
-def test_blocked_learning_is_shown_at_once_and_logged_after_five_seconds(
+def test_blocked_learning_is_logged_after_five_seconds(
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     now = [100.0]
     monkeypatch.setattr(background_writer, "time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.intake import Intake, RewardSums
 from five.services.optimizer.metrics import SENDING, VARIANT_HERO_STEPS
+from five.services.optimizer.stored_arrays import SampleCollator
+from five.services.optimizer.traced_collator import TracedCollator
 from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
@@ -93,6 +96,18 @@ def test_second_copy_waits_for_the_outcome_of_the_first(fails: bool) -> None:
         assert second.result(5)[0] == ("accepted" if fails else "duplicate")
         assert isinstance(first.exception(5), OSError) == fails
     assert len(into.buffer) == 4
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_batch_has_the_trace_contexts_of_its_new_segments(traced: bool) -> None:
+    """While tracing is off, the context of a segment is ignored."""
+    into = intake(traced=TracedCollator(SampleCollator()) if traced else None)
+    into.admit(replace(stored_segment("a"), traceparent="trace a"))
+    into.admit(stored_segment("b"))
+    batches = [into.sample(4) for _ in range(2)]
+    assert all(batch is not None for batch in batches)
+    found = [context for batch in batches if batch is not None for context in batch.traceparents]
+    assert found == (["trace a"] if traced else [])
 
 
 def test_segments_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

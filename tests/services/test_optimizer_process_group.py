@@ -138,7 +138,7 @@ def test_other_rank_receives_the_bytes_of_the_first(here: int, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("here", [0, 1])
-def test_damaged_bytes_are_refused_by_the_rank_that_received_them(here: int) -> None:
+def test_damaged_bytes_are_refused_by_their_receiver(here: int) -> None:
     def work(rank: int) -> list[str]:
         group, errors, damage = join(torch.device("cpu")), list[str](), 0
         broadcast = dist.broadcast
@@ -167,7 +167,7 @@ def test_damaged_bytes_are_refused_by_the_rank_that_received_them(here: int) -> 
     assert second == ["", *["optimizer 1 received other"] * 5]
 
 
-def test_rank_waits_after_the_end_until_rank_0_has_closed_the_store() -> None:
+def test_rank_that_left_waits_until_rank_0_closes_the_store() -> None:
     """Otherwise it would join the old store in the next round."""
     def work(rank: int) -> bool:
         group = join(torch.device("cpu"))

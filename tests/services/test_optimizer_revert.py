@@ -102,7 +102,7 @@ def value(source: RevertSource) -> tuple[float, float]:
 
 # Choice of the source.
 
-def test_preserved_checkpoint_is_preferred_to_the_newest_of_its_version(run: Run) -> None:
+def test_preserved_checkpoint_is_preferred_to_the_newest(run: Run) -> None:
     """It is the one that the operation before the version left; a resumed run may have written another one since."""
     run.preserve(1.0)
     run.save(2.0)
@@ -205,7 +205,7 @@ def test_parameters_of_the_version_replace_those_of_later_steps(run: Run) -> Non
     assert source.complete
 
 
-def test_checkpoint_is_used_when_its_published_version_is_damaged(run: Run) -> None:
+def test_checkpoint_is_used_when_its_version_is_damaged(run: Run) -> None:
     run.save(1.0)
     run.publish({"w": np.full(3, 9.0, np.float32)}, gradient_steps=38)
     run.damage_published()
