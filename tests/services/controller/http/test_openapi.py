@@ -33,7 +33,7 @@ class Team(BaseModel):
     seed: int | None = 4
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def document() -> dict[str, Any]:
     app = FastAPI(title="Five", version="1", description="Control.", servers=[{"url": "/five"}])
 

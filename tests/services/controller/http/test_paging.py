@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
 from five.services.controller.http.paging import (
     AfterId,
@@ -13,6 +14,7 @@ from five.services.controller.http.paging import (
     BeforeVersion,
     Limit,
     Offset,
+    Slice,
     make_page,
     make_slice,
     require_single_cursor,
@@ -23,26 +25,34 @@ LARGEST = 9_007_199_254_740_991  # the largest integer that JavaScript represent
 IDS = ["5-0", "4-0", "3-0"]
 
 
-@pytest.mark.parametrize(("kind", "lowest", "highest"), [
-    (Limit, 1, 1000), (Offset, 0, LARGEST), (AfterVersion, -1, LARGEST), (BeforeVersion, 0, LARGEST)],
-    ids=["limit", "offset", "after", "before"])
-def test_numbers_have_a_range(kind: Any, lowest: int, highest: int) -> None:
-    adapter = TypeAdapter[int](kind)
-    assert [adapter.validate_python(number) for number in (lowest, highest)] == [lowest, highest]
-    for outside in (lowest - 1, highest + 1):
-        with pytest.raises(ValidationError):
-            adapter.validate_python(outside)
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    """A client of an application with every parameter of a list."""
+    app = FastAPI()
+
+    @app.get("/items")
+    def items(limit: Limit = 2, offset: Offset = 0, version: AfterVersion = None, until: BeforeVersion = None,
+              after: AfterId = None, before: BeforeId = None) -> Slice[Any]:
+        require_single_cursor(after, before)
+        return make_slice([version, until, after, before], offset, limit)
+
+    return TestClient(app)
+
+
+@pytest.mark.parametrize(("name", "lowest", "highest"), [
+    ("limit", 1, 1000), ("offset", 0, LARGEST), ("version", -1, LARGEST), ("until", 0, LARGEST)])
+def test_numbers_have_a_range(client: TestClient, name: str, lowest: int, highest: int) -> None:
+    assert [client.get("/items", params={name: value}).status_code for value in (
+        lowest - 1, lowest, highest, highest + 1, "x")] == [422, 200, 200, 422, 422]
     assert float(json.loads(str(LARGEST))) == LARGEST and float(LARGEST + 2) != LARGEST + 2
 
 
-@pytest.mark.parametrize("kind", [AfterId, BeforeId], ids=["after", "before"])
-def test_ids_are_two_numbers(kind: Any) -> None:
-    adapter = TypeAdapter[str](kind)
+@pytest.mark.parametrize(("name", "position"), [("after", 2), ("before", 3)])
+def test_ids_are_two_numbers(client: TestClient, name: str, position: int) -> None:
     for found in ("0-0", "1700000000000-12", "1" * 19 + "-" + "2" * 19):
-        assert adapter.validate_python(found) == found
+        assert client.get("/items", params={name: found, "limit": 4}).json()["items"][position] == found
     for wrong in ("", "1", "1-", "-1", "1-2-3", "+", "a-b", "1" * 20 + "-0", "0-" + "1" * 20, "1-1\n"):
-        with pytest.raises(ValidationError):
-            adapter.validate_python(wrong)
+        assert client.get("/items", params={name: wrong}).status_code == 422, f"{wrong!r} was accepted"
 
 
 @pytest.mark.parametrize(("after", "before"), [(None, None), ("1-0", None), (None, "1-0"), (0, None), (None, 0)])

@@ -59,7 +59,7 @@ class Order(BaseModel):
     seeds: list[int] = []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> TestClient:
     app = FastAPI()
     install(app)
