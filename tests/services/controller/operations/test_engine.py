@@ -215,7 +215,8 @@ def test_resume_or_stop_by_others_during_surgery_is_kept() -> None:
         untouched(run, failed, Status.STOPPING)
 
 
-def test_pause_requested_during_rollback_is_kept() -> None:
+@pytest.mark.parametrize("reason", ["games and learning rest", "to look at it"])
+def test_pause_requested_during_rollback_is_kept(reason: str) -> None:
     run = MemoryBackend()
     operation = until(surgery(run, hold=True), run, "hold")
     operation = operation.model_copy(update={"cancel": OperatorDecision(who="ada", at=0.0)})
@@ -225,7 +226,7 @@ def test_pause_requested_during_rollback_is_kept() -> None:
     with pytest.raises(Killed):
         advance(operation, run)
     assert run.now_is.status is Status.RUNNING
-    run.now_is = RunStatus(Status.PAUSED, run.clock, "controller", "games and learning rest")
+    run.now_is = RunStatus(Status.PAUSED, run.clock, "controller", reason)
     ended = carry_on(operation, run)
     assert ended.state is OperationState.CANCELLED
     assert run.now_is.status is Status.PAUSED
