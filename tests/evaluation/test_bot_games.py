@@ -113,5 +113,7 @@ def test_quick_games_are_short_mirror_matches() -> None:
     quick, full = quick_game_config(), full_game_config()
     assert (quick.mode, quick.heroes_per_team, quick.hero_pool) == ("1v1_mid", 1, ["nevermore"])
     assert not quick.neutrals and not quick.roshan and not quick.runes
+    slots = quick.observation
+    assert (slots.neutral_creeps, slots.buildings, slots.wards, slots.couriers) == (0, 3, 0, 0)
     assert (quick.start_seconds, quick.max_game_seconds, full.max_game_seconds) == (-30, 900, 4800)
     assert full.heroes_per_team == 5 and len(full.hero_pool) > 5 and full.neutrals
