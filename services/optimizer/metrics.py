@@ -110,12 +110,11 @@ def show_limits(config: BufferConfig, batch_samples: int, optimizers: int) -> No
     OPTIMIZERS.set(optimizers)
 
 
-def show_start(version: int, checkpointed: bool) -> None:
-    """Show the version from which learning continues."""
+def show_start(version: int) -> None:
+    """Show the version from which learning continues, and that its checkpoint is as new."""
     VERSION.set(version)
     VERSION_TIME.set(time.time())
-    if checkpointed:
-        CHECKPOINT_TIME.set(time.time())
+    CHECKPOINT_TIME.set(time.time())
 
 
 def show_checkpoint(seconds: float) -> None:

@@ -100,7 +100,7 @@ class Training:
     def start(self) -> None:
         """Resume from the newest checkpoint, or publish version 0. Rank 0 reads it, and the others get its state."""
         self._share_state(self._resume_or_initialize() if self.group.rank == 0 else None)
-        page.show_start(self.version, checkpointed=True)
+        page.show_start(self.version)
         page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
         self.intake.version = self.version
         self._received = self.intake.pacer.received

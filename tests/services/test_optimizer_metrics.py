@@ -61,11 +61,11 @@ def test_configured_limits_are_shown() -> None:
 def test_checkpoints_are_counted_and_dated(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [5000.0]
     monkeypatch.setattr(metrics.time, "time", lambda: now[0])
-    metrics.show_start(11, checkpointed=True)
+    metrics.show_start(11)
     assert (value("version_versions"), value("version_timestamp_seconds"), value("checkpoint_timestamp_seconds")) == (
         11, 5000, 5000)
     now[0] = 6000.0
-    metrics.show_start(12, checkpointed=False)
+    metrics.show_version(RECORD)
     assert (value("version_timestamp_seconds"), value("checkpoint_timestamp_seconds")) == (6000, 5000)
     count, seconds = value("written_checkpoints_total"), value("checkpoint_seconds_sum")
     metrics.show_checkpoint(2.5)

@@ -191,6 +191,16 @@ def test_checkpoint_0_without_a_version_continues_at_0(tmp_path: Path) -> None:
     assert (again.version, again.warm_up_until, list(versions.published)) == (0, 0, [0])
 
 
+def test_new_run_begins_at_zero(tmp_path: Path) -> None:
+    run = training(tmp_path, Versions())
+    assert run.is_idle and not run.is_fenced_out and run.blocked_reason == ""
+    run.start()
+    assert (run.version, run.intake.version, run.warm_up_until, run.flop, run.learned_hero_steps) == (0, 0, 0, 0.0, 0)
+    extra = run.checkpoints.load(0)[1]
+    assert (extra["hero_steps"], extra["flop"], extra["learner"]["gradient_steps"]) == (0, 0.0, 0)
+    assert run.checkpoints.versions() == [0]
+
+
 def test_checkpoint_of_an_earlier_release_has_no_warm_up(tmp_path: Path) -> None:
     """Nor does it count operations."""
     run = training(tmp_path, Versions())
