@@ -49,7 +49,13 @@ class Server:
 
 async def test_server_accepts_segments_until_training_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is paused, so that pacing delays no acknowledgement."""
-    monkeypatch.setattr(experience_server, "METRICS_SECONDS", 0.01)
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(experience_server, "asyncio", SimpleNamespace(sleep=sleep))
     server = Server()
     server.training.intake.may_admit = lambda: False
     serving = asyncio.create_task(server.run())
@@ -62,6 +68,7 @@ async def test_server_accepts_segments_until_training_ends(monkeypatch: pytest.M
         assert server.reasons == [""] and not serving.done(), "it is ready, and serves while training runs"
     server.training_ends.set()
     await asyncio.wait_for(serving, 10)
+    assert set(pauses) == {0.5}, "metrics are updated twice a second"
     host, _, port = server.addresses[0].rpartition(":")
     with pytest.raises(ConnectionError):
         await asyncio.open_connection(host, int(port))
