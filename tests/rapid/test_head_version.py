@@ -126,7 +126,15 @@ def listeners(database: redis.Redis) -> int:
     return int(answer[0][1])
 
 
-async def test_watch_ends_its_subscription(store: ParameterStore, database: redis.Redis) -> None:
+async def test_watch_ends_its_subscription(store: ParameterStore, database: redis.Redis,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    subscribe, opened = HeadWatcher.listener, []  # the references outlive the watch, so that no garbage is collected
+
+    def listener(self: HeadWatcher) -> Any:
+        opened.append(subscribe(self))
+        return opened[-1]
+
+    monkeypatch.setattr(HeadWatcher, "listener", listener)
     store.publish(0, tensors(0), {})
     heads = store.watch(poll_seconds=0.05)
     assert await anext(heads) == 0 and listeners(database) == 1
