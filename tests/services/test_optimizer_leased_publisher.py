@@ -190,13 +190,16 @@ def test_publish_of_a_replaced_optimizer_is_refused(rank: Rank, client: redis.Re
     other.publisher.release()
 
 
-def test_publish_in_another_epoch_is_not_repeated(rank: Rank, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reason", ["epoch", "moved"])
+def test_publish_refused_for_another_reason_is_not_repeated(rank: Rank, reason: Any, monkeypatch: pytest.MonkeyPatch
+                                                            ) -> None:
+    """Only a lease that Redis lost can be restored."""
     rank.acquire()
     attempts: list[int] = []
 
     def refuse(version: int, *_: Any, **__: Any) -> None:
         attempts.append(version)
-        raise FencedOut("epoch", "the run is in epoch 2")
+        raise FencedOut(reason, "the run is in epoch 2")
 
     monkeypatch.setattr(rank.publisher._store, "publish", refuse)
     with pytest.raises(FencedOut, match="epoch 2"):
