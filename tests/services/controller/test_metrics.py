@@ -70,7 +70,7 @@ def show(role: str = "params", **found: Any) -> None:
 @pytest.fixture
 def limited(redis_client: redis.Redis) -> Iterator[redis.Redis]:
     """A real Redis with a limit of its memory."""
-    before = redis_client.config_get("maxmemory")["maxmemory"]  # type: ignore[index]
+    before = redis_client.config_get("maxmemory")["maxmemory"] or 0
     redis_client.config_set("maxmemory", 123_000_000)
     yield redis_client
     redis_client.config_set("maxmemory", before)

@@ -81,15 +81,14 @@ def test_promotion_changes_the_game_before_the_anneal(state: RunState) -> None:
     assert (made.who, made.details) == ("ada", {"anneal": "patch-1", "overrides": OVERRIDES, "revision": 2})
 
 
-def test_promotion_of_a_run_without_a_record_only_ends_the_anneal(state: RunState) -> None:
+def test_promotion_without_a_record_only_ends_the_anneal(state: RunState) -> None:
     first = stored(state)
     state.redis.delete(state.keys.record)
     assert reconciler(state).apply_step(first, promotion(first), "ada").state is AnnealState.PROMOTED
     assert state.record() is None and events(state) == ["anneal.promoted"]
 
 
-def test_promotion_beside_another_change_of_the_record_is_made_again(state: RunState, monkeypatch: pytest.MonkeyPatch
-                                                                     ) -> None:
+def test_promotion_beside_another_change_is_made_again(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
     first = stored(state)
     other = RECORD.changed(new_epoch=False, model={"lstm": 64})
 
@@ -149,8 +148,7 @@ def end(operations: OperationStore, operation: Operation, state: OperationState 
     assert operations.save(operation, operation.model_copy(update={"state": state, "ended_at": 1.0}))
 
 
-def test_revert_waits_for_other_operations_and_ignores_their_results(state: RunState, operations: OperationStore
-                                                                     ) -> None:
+def test_revert_waits_for_other_operations(state: RunState, operations: OperationStore) -> None:
     failed = stored(state, state=AnnealState.FAILED)
     for kind, request in (
             (OperationKind.REVERT, OperationRequest(to_version=10)),

@@ -1,6 +1,6 @@
 """The stored anneal: what may begin, replace and end it, and an operator's request to revert it."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -169,7 +169,8 @@ def test_anneal_that_changes_during_the_revert_ends_too(state: RunState, monkeyp
 @pytest.mark.parametrize(("before", "on_fail", "changed"), [
     (AnnealState.RAMPING, "retry", True), (AnnealState.HOLDING, "stop", True), (AnnealState.FAILED, "retry", True),
     (AnnealState.FAILED, "stop", False)])
-def test_requested_revert_allows_no_further_attempt(before: AnnealState, on_fail: str, changed: bool) -> None:
+def test_requested_revert_allows_no_further_attempt(before: AnnealState, on_fail: Literal["retry", "stop"],
+                                                         changed: bool) -> None:
     """Also when the guard has failed the attempt already."""
     anneal = ANNEAL.model_copy(update={"state": before, "policy": AnnealPolicy(on_fail=on_fail), "revision": 6,
                                        "reason": "worse"})
@@ -180,7 +181,7 @@ def test_requested_revert_allows_no_further_attempt(before: AnnealState, on_fail
     assert step.anneal.reason == said
 
 
-def test_requested_revert_needs_no_reason_but_an_unfinished_anneal() -> None:
+def test_requested_revert_needs_only_an_unfinished_anneal() -> None:
     assert fail_on_request(ANNEAL, "ada", "").anneal.reason == "ada requested the revert"
     with pytest.raises(InvalidTransition, match="promoted"):
         fail_on_request(ANNEAL.model_copy(update={"state": AnnealState.PROMOTED}), "ada", "")

@@ -23,7 +23,7 @@ def started(state: RunState, kind: str, **at: float) -> None:
 
 def resized(state: RunState, api: KubernetesApi, deletion_cost: bool = True, **bounds: int) -> ScalingLoop:
     """Return a loop after one pass, which moves the four rollout pods into other bounds at once."""
-    rule = RolloutScaling(deployment="five-rollout", **bounds)  # type: ignore[arg-type]
+    rule = RolloutScaling(deployment="five-rollout", **bounds)
     loop = ScalingLoop(AutoscalerConfig(enabled=True, deletion_cost=deletion_cost, rollout=rule), api, state)
     loop.run_once()
     return loop

@@ -17,10 +17,10 @@ from tests.services.controller.autoscaler.heartbeats import save_heartbeat
 from tests.services.controller.autoscaler.kubernetes_server import ApiServer
 
 
-def scaling(state: RunState, api: KubernetesApi, clock: Callable[[], float] = lambda: 0.0, deployment: str =
-            "five-rollout", **bounds: int) -> ScalingLoop:
-    """Return a loop that keeps a Deployment of rollouts within bounds; it has four pods."""
-    rule = RolloutScaling(deployment=deployment, **bounds)  # type: ignore[arg-type]
+def scaling(state: RunState, api: KubernetesApi, clock: Callable[[], float] = lambda: 0.0, /, **bounds: int
+            ) -> ScalingLoop:
+    """Return a loop that keeps the Deployment of rollouts within bounds; it has four pods."""
+    rule = RolloutScaling(deployment="five-rollout", **bounds)
     return ScalingLoop(AutoscalerConfig(enabled=True, rollout=rule), api, state, clock)
 
 

@@ -71,7 +71,9 @@ def run(client: redis.Redis, status: Status = Status.STARTING) -> RunState:
     for step in ROUTES.get(status, []):
         state.transition(step, "test")
     if status is Status.WARMING:
-        client.set(state.keys.status, (client.get(state.keys.status) or b"").replace(b"starting", b"warming"))
+        text = client.get(state.keys.status)
+        assert isinstance(text, bytes)
+        client.set(state.keys.status, text.replace(b"starting", b"warming"))
     return state
 
 
