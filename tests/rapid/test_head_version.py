@@ -139,7 +139,7 @@ async def test_watch_ends_its_subscription(store: ParameterStore, database: redi
     heads = store.watch(poll_seconds=0.05)
     assert await anext(heads) == 0 and listeners(database) == 1
     await heads.aclose()  # type: ignore[attr-defined]
-    await eventually_async(lambda: listeners(database) == 0)
+    await eventually_async(lambda: listeners(database) == 0, 5.0)
 
 
 async def test_watch_goes_on_after_redis_fails(store: ParameterStore, database: redis.Redis,
