@@ -78,6 +78,7 @@ def test_range_without_records_is_a_gap() -> None:
 
 def test_the_oldest_records_are_dropped_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.console.curves.MAX_RECORDS", 2000)
+    assert [records(count).length for count in (2000, 2001, 2002)] == [2000, 2001, 1601], "a fifth is dropped at once"
     columns = records(20_000)
     assert 1500 < columns.length <= 2001 and columns.column("version")[-1] == 19_999
     assert np.all(np.diff(columns.column("version")) == 1) and MAX_RECORDS > 200_000
