@@ -76,6 +76,41 @@ def test_table_is_independent_of_workers_and_resumption(archive: ArchivedVersion
     np.testing.assert_allclose(again.win, whole.win, atol=1e-6)
 
 
+def test_progress_counts_line_ups_and_partial_tables_are_saved_late(
+        archive: ArchivedVersions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, policy, _ = archive.load(4)
+    game, pool = archive.config.game, draft_tables.pool_of(archive.config.game)
+    partial = tmp_path / "below" / "version-4.partial"
+    partial.parent.mkdir()
+    partial.write_bytes(b"of another release")
+    monkeypatch.setattr("five.evaluation.draft_table.CHUNK", 5)
+    seen: list[tuple[int, bool]] = []
+
+    def note(done: int, seconds: float) -> None:
+        assert seconds >= 0
+        seen.append((done, partial.read_bytes() != b"of another release"))
+
+    whole = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)
+    assert seen == [(5, False), (10, False), (12, False)] and not partial.exists()
+    monkeypatch.setattr("five.evaluation.draft_table.KEEP_SECONDS", -1.0)
+    partial.write_bytes(b"of another release")
+    seen.clear()
+    again = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)
+    assert seen == [(5, False), (10, True), (12, True)]
+    np.testing.assert_array_equal(again.win, whole.win)
+
+
+def test_interruption_without_a_partial_table_is_raised(archive: ArchivedVersions) -> None:
+    _, policy, _ = archive.load(4)
+    game = archive.config.game
+
+    def stop(done: int, seconds: float) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        make(policy, game, draft_tables.pool_of(game), {"version": 4}, on_progress=stop)
+
+
 def test_draft_command_output(archive: ArchivedVersions, capsys: pytest.CaptureFixture[str]) -> None:
     def five(*words: str) -> tuple[int, str, str]:
         status = main(["draft", *words])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from dota.config import GameConfig
 from dota.replay import Replay
 from dota.spaces import Layout
 from five.agent.model.policy import Policy
@@ -17,6 +18,7 @@ from five.cli.watch import newest
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
 from five.evaluation.ladder import OfflineLadder
+from five.evaluation.match import Contestant, PairedMatch, play_planned
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.local.run_lock import LadderLock, RunInUse
 from five.run.load import load, save
@@ -124,6 +126,21 @@ def test_offline_games_keep_the_runs_own_ratings(tmp_path: Path) -> None:
     Journal(folder.ladder_journal).write({"rated:scripted": rows["rated:scripted"]})
     again = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
     assert {s.player: s.games for s in again.standings()}["version-4"] == 2
+
+
+def test_pairings_have_seeds_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ended_run(tmp_path, versions=(0, 4))
+    archive, said, seeds = ArchivedVersions(folder), list[str](), list[int]()
+
+    def planned(game: GameConfig, first: Contestant, second: Contestant, plan: list[tuple[int, int]], seed: int,
+                **options: Any) -> PairedMatch:
+        seeds.append(seed)
+        return play_planned(game, first, second, plan, seed, **options)
+
+    monkeypatch.setattr("five.evaluation.ladder.play_planned", planned)
+    play(archive, 4, None, said.append)
+    assert len(set(seeds)) == len(seeds) >= 3 and all(0 <= seed < 2**32 for seed in seeds)
+    assert {line.split(":")[0] for line in said} >= {"version-0 against random", "version-4 against random"}
 
 
 def test_second_rating_process_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

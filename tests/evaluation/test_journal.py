@@ -47,6 +47,17 @@ def test_forgotten_rows_are_kept_under_their_time(path: Path) -> None:
     assert {file.name for file in path.parent.iterdir()} == {path.name, old.name} and Journal(old).rows == {"a": 1}
 
 
+def test_line_broken_off_after_forgetting_is_overwritten(path: Path) -> None:
+    journal = Journal(path)
+    journal.write({"a": 1})
+    journal.forget()
+    journal.write({"b": 2})
+    with path.open("a") as file:
+        file.write("{")
+    journal.write({"c": 3})
+    assert path.read_text() == '{"b": 2}\n{"c": 3}\n'
+
+
 def test_forgetting_without_a_file_renames_nothing(path: Path) -> None:
     journal = Journal(path)
     journal.forget()

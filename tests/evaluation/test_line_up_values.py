@@ -45,8 +45,9 @@ def test_factored_reader_is_used_for_large_pools(monkeypatch: pytest.MonkeyPatch
     policy, game, pool = policy_of(HEROES, 3)
     assert pool.line_ups == 560 and factored_reader(policy, game, pool) is not None
     in_parts = make(policy, game, pool, {"version": 1}, threads=2)
-    monkeypatch.setattr(line_up_values, "WORTH", 100)
-    assert factored_reader(policy, game, pool) is None
+    for worth, used in ((5, True), (6, False)):  # 560 line-ups, 2 * 56 games of the parts
+        monkeypatch.setattr(line_up_values, "WORTH", worth)
+        assert (factored_reader(policy, game, pool) is not None) == used
     np.testing.assert_allclose(in_parts.win, make(policy, game, pool, {"version": 1}).win, atol=2e-6)
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -5,8 +7,10 @@ import torch
 from dota.config import GameConfig
 from dota.replay import Replay
 from dota.spaces import Layout
+from dota.vec_game import STATS
 from five.agent.model.policy import Policy
-from five.evaluation.match import Contestant, MatchGame, PairedMatch, play
+from five.evaluation.bot_games import quick_game_config
+from five.evaluation.match import Contestant, MatchGame, PairedMatch, play, play_planned
 from five.run.load import load
 from tests.agent.model_cases import SMALL
 
@@ -41,8 +45,55 @@ def test_a_contestant_against_itself_scores_half_in_every_pair() -> None:
     assert first == pytest.approx(second)
 
 
+def test_winner_scores_from_either_side() -> None:
+    seen: list[MatchGame] = []
+    hard, random = Contestant.bot("scripted-hard"), Contestant.bot("random")
+    match = play(quick_game_config(), hard, random, pairs=1, seed=3, concurrent=2, on_game=seen.append)
+    assert match.counts == (2, 0, 0) and match.score == 1 and match.pair_scores().tolist() == [1.0]
+    assert {(g.pair, g.side) for g in seen} == {(0, 0), (0, 1)} and seen == match.games
+    for game in match.games:
+        ours, theirs = (dict(zip(STATS, row, strict=True)) for row in game.statistics.tolist())
+        assert ours["last_hits"] > theirs["last_hits"] and ours["xp"] > theirs["xp"]
+    turned = play_planned(quick_game_config(), random, hard, [(0, 1)], seed=3)
+    (won,) = (game for game in match.games if game.side == 0)
+    assert turned.counts == (0, 0, 1) and turned.seconds == won.seconds
+    np.testing.assert_array_equal(turned.games[0].statistics, won.statistics[::-1])
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_each_game_starts_with_a_new_state(monkeypatch: pytest.MonkeyPatch, concurrent: int) -> None:
+    game = small_game(max_game_seconds=0.5, start_seconds=-0.5)
+    act, starts = Policy.act, list[int]()
+
+    def watched(self: Policy, obs: Any, state: dict[str, torch.Tensor], **options: Any) -> Any:
+        starts.append(int((state["h"].flatten(1) == 0).all(1).sum()))
+        return act(self, obs, state, **options)
+
+    monkeypatch.setattr(Policy, "act", watched)
+    match = play(game, Contestant("a", policy(game, 1)), Contestant.bot("random"), pairs=2, concurrent=concurrent)
+    assert sum(starts) == len(match.games) == 4 and len(starts) > 2 * 4 / concurrent
+
+
+def test_seed_is_zero_unless_given() -> None:
+    game, bots = small_game(max_game_seconds=10.0), [Contestant.bot("scripted"), Contestant.bot("random")]
+    plain, zero, one = (play(game, bots[0], bots[1], pairs=1, **seed) for seed in ({}, {"seed": 0}, {"seed": 1}))
+    assert [g.statistics.tolist() for g in plain.games] == [g.statistics.tolist() for g in zero.games]
+    assert [g.statistics.tolist() for g in plain.games] != [g.statistics.tolist() for g in one.games]
+
+
+def test_means_are_over_games_and_contestants() -> None:
+    rows = [np.arange(2 * len(STATS), dtype=np.float32).reshape(2, -1) * k for k in (1, 3)]
+    match = PairedMatch("a", "b", [MatchGame(7, 0, 1.0, 10.0, rows[0]), MatchGame(7, 1, 0.5, 30.0, rows[1]),
+                                   MatchGame(2, 0, 0.0, 20.0, rows[0] * 2)])
+    ours, theirs = match.statistics()
+    assert list(ours.values()) == [2.0 * i for i in range(len(STATS))] and list(ours) == list(STATS)
+    assert list(theirs.values()) == [2.0 * (i + len(STATS)) for i in range(len(STATS))]
+    assert match.seconds == 20 and match.counts == (1, 1, 1) and match.score == 0.5
+    assert match.pair_scores().tolist() == [0.0, 0.75]
+
+
 def test_equal_arguments_give_equal_games() -> None:
-    game = small_game()
+    game = small_game(max_game_seconds=5.0)
     a, b = Contestant("a", policy(game, 1)), Contestant("b", policy(game, 2))
     one, two = (play(game, a, b, pairs=2, seed=9, concurrent=2) for _ in range(2))
     assert [g[:4] for g in one.games] == [g[:4] for g in two.games]
@@ -50,7 +101,7 @@ def test_equal_arguments_give_equal_games() -> None:
 
 
 def test_greedy_play_is_deterministic() -> None:
-    game = small_game()
+    game = small_game(max_game_seconds=5.0)
     a = Contestant("a", policy(game, 1))
 
     def greedy(draws: int) -> list[MatchGame]:
