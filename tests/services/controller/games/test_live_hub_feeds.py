@@ -227,6 +227,16 @@ async def test_dropped_games_leave_room_in_the_buffer(hub: LiveHub, monkeypatch:
     assert (len(feed.chunks), feed.first, feed.end) == (2, 1, 3)
 
 
+async def test_buffers_have_64_mebibytes_together(hub: LiveHub) -> None:
+    feeds, chunk = [watch(hub), watch(hub, OTHER)], bytes(4 << 20)
+    for _ in range(8):
+        send(hub, "chunk", chunk)
+        send(hub, "chunk", chunk, OTHER)
+    assert [len(feed.chunks) for feed in feeds] == [8, 8]
+    send(hub, "chunk", b"x")
+    assert [(len(feed.chunks), feed.first) for feed in feeds] == [(8, 1), (8, 0)], "the largest game loses a chunk"
+
+
 async def test_messages_of_other_and_ended_games_are_ignored(hub: LiveHub) -> None:
     before = sample(live_hub.RECEIVED)
     feed = watch(hub)
@@ -280,6 +290,15 @@ async def test_reading_begins_at_a_buffered_chunk(hub: LiveHub, monkeypatch: pyt
         send(hub, "chunk", b"%d" % number)
     send(hub, "end")
     assert [piece async for piece in hub.chunks(feed, after, heartbeat=5)] == [b"H", *(bytes([c]) for c in chunks), END]
+
+
+async def test_a_late_viewer_reads_all_buffered_chunks(hub: LiveHub) -> None:
+    """However far behind it begins."""
+    feed = watch(hub)
+    send(hub, "header", b"H")
+    for number in range(50):
+        send(hub, "chunk", bytes([number]))
+    assert await read(hub.chunks(feed, heartbeat=5), 51) == [b"H", *(bytes([number]) for number in range(50))]
 
 
 async def test_idle_game_sends_heartbeats(hub: LiveHub) -> None:
