@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from five.agent.model.input_structure import id_rows
 from five.agent.surgery import convert_observations, convert_state
 from five.agent.surgery.observation_labels import SPACES, cell_labels
+from five.agent.surgery.observations import convert
 from tests.agent.model_cases import random_arrays
 from tests.agent.surgery.agents import agent, plan
 from tests.dota.watching import read
@@ -66,6 +68,57 @@ def test_targets_follow_their_slots() -> None:
     previous = after.blocks["previous_action"]
     place = previous.offset["private_ids"] + previous.field("target_slot").offset
     assert made["private_ids"][0, 0, 0, place] == now + 1
+
+
+def test_random_ids_fit_into_their_tables() -> None:
+    omitted = ("units.animation", "previous_action.target_slot", "previous_action.action", "allied_heroes.build")
+    spec = agent(1, {"omit": omitted})
+    of = plan(spec, {"kind": "add_observations", "fields": list(omitted)})
+    after = of.target(spec)
+    arrays = random_arrays(spec.layout, 60, 30, seed=3)
+    made = convert_observations(of, spec, arrays, "random")
+    highest = {"animation": id_rows(after.model, "animation"), "target_slot": after.layout.units + 1,
+               "action": id_rows(after.model, "action"), "build": id_rows(after.model, "build")}
+    for name in omitted:
+        block, field = name.split(".")
+        found = np.concatenate([read(after.layout, made, block, field, (t, b)).ravel() for t in range(60)
+                                for b in range(30)])
+        assert 0.8 * highest[field] < found.max() < highest[field] and found.min() == 0, name
+        assert 0.4 < (found == 0).mean() < 0.9, f"{name}: about half is empty"
+    other = convert_observations(of, spec, arrays, "random", seed=1)
+    again = convert_observations(of, spec, arrays, "random", seed=0)
+    assert not np.array_equal(made["shared_ids"], other["shared_ids"])
+    np.testing.assert_array_equal(made["shared_ids"], again["shared_ids"])
+
+
+def test_new_numbers_are_random_in_every_row() -> None:
+    spec = agent(1, {"omit": ("units.position",)})
+    of = plan(spec, {"kind": "add_observations", "fields": ["units.position"]})
+    made = convert_observations(of, spec, random_arrays(spec.layout, 20, 10, seed=3), "random")
+    rows = np.array([read(of.target(spec).layout, made, "units", "position", (t, 0)) for t in range(20)])
+    assert rows.std() == pytest.approx(1, abs=0.1) and abs(rows.mean()) < 0.1
+    assert (rows[0] != rows[1]).all() and (rows[:, 0] != rows[:, 1]).all()
+
+
+def test_game_with_other_heroes_is_refused() -> None:
+    with pytest.raises(ValueError, match="observations of 1 heroes cannot be converted to 2 heroes"):
+        convert(agent(1), agent(2), {})
+
+
+def test_arrays_that_are_missing_stay_missing() -> None:
+    spec = agent(1)
+    of = plan(spec, {"kind": "slots", "slots": {"wards": 3}})
+    arrays = random_arrays(spec.layout, 1)
+    assert convert_observations(of, spec, {"shared": arrays["shared"]}).keys() == {"shared"}
+    same = plan(spec, {"kind": "widen", "layer": "set", "to": 9})
+    assert all(array is arrays[name] for name, array in convert_observations(same, spec, arrays).items())
+
+
+def test_state_of_a_narrower_model_is_cut() -> None:
+    state = {"h": np.arange(60, dtype=np.float32).reshape(2, 1, 30)}
+    made = convert_state(agent(1, model={"lstm": 30}), agent(1), state)
+    np.testing.assert_array_equal(made["h"], state["h"][..., :24])
+    assert made["h"].dtype == np.float32
 
 
 def test_new_state_units_begin_at_zero() -> None:
