@@ -63,7 +63,7 @@ def test_child_process():
 '''
 MODULES = '''
 [modules.small]
-files = ["libs/sample/code.py"]
+files = ["libs/sample/code.py", "libs/sample/sizes.py"]
 tests = ["tests/*.py"]
 '''
 EQUIVALENT = '''
@@ -82,6 +82,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tree")
     files = {"libs/sample/__init__.py": "", "libs/sample/code.py": SOURCE, "tests/test_code.py": OWN_TEST,
              "tests/test_other.py": OTHER_TEST, "modules.toml": MODULES, "equivalent.toml": EQUIVALENT,
+             "libs/sample/sizes.py": "WIDTH = 8\n",
+             "tests/test_sizes.py": "from sample.sizes import WIDTH\n\n\ndef test_width():\n    assert WIDTH == 8\n",
              "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--import-mode=importlib'\n"}
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +119,10 @@ def test_border_that_no_test_reaches_survives(report: Path) -> None:
 
 def test_code_that_no_test_executes_survives(report: Path) -> None:
     assert "survived, no test executes this line" in verdict_of(report, "return count + 2")
+
+
+def test_own_test_judges_a_file_that_only_runs_on_import(report: Path) -> None:
+    assert "killed, tests/test_sizes.py::test_width" in verdict_of(report, "WIDTH = 9")
 
 
 def test_endless_loop_times_out(report: Path) -> None:
