@@ -3,7 +3,7 @@ import pytest
 
 from five.agent.model.input_structure import id_rows
 from five.agent.surgery import convert_observations, convert_state
-from five.agent.surgery.observation_labels import SPACES, cell_labels
+from five.agent.surgery.observation_labels import SPACES, cell_labels, slot_labels
 from five.agent.surgery.observations import convert
 from tests.agent.model_cases import random_arrays
 from tests.agent.surgery.agents import agent, plan
@@ -68,6 +68,25 @@ def test_targets_follow_their_slots() -> None:
     previous = after.blocks["previous_action"]
     place = previous.offset["private_ids"] + previous.field("target_slot").offset
     assert made["private_ids"][0, 0, 0, place] == now + 1
+
+
+@pytest.mark.parametrize("heroes", [1, 2])
+def test_modifiers_follow_their_owners(heroes: int) -> None:
+    spec = agent(heroes, {"unit_modifiers": 2})
+    of = plan(spec, {"kind": "slots", "slots": {"allied_creeps": 7, "wards": 0, "unit_modifiers": 3,
+                                                "hero_modifiers": 4}})
+    after = of.target(spec)
+    arrays = random_arrays(spec.layout, 1, 1, seed=6)
+    made = convert_observations(of, spec, arrays)
+    slots, new_slots = (list(slot_labels(x.layout)) for x in (spec, after))
+    for block, first, each in (("hero_modifiers", 0, 3), ("unit_modifiers", 2 * heroes, 2)):
+        old, new = (read(x.layout, a, block, "modifier", (0, 0)) for x, a in ((spec, arrays), (after, made)))
+        owned = [slot for slot in slots if slot in new_slots and block.startswith("hero") == ("heroes" in slot)]
+        assert len(owned) > heroes and old.any()
+        for slot in owned:
+            was, now = (slots.index(slot) - first) * each, (new_slots.index(slot) - first) * (each + 1)
+            np.testing.assert_array_equal(new[now:now + each], old[was:was + each], err_msg=f"{block} of {slot}")
+            assert not new[now + each].any(), "the new row of an owner is empty"
 
 
 def test_random_ids_fit_into_their_tables() -> None:
