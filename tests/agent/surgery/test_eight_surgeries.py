@@ -4,6 +4,7 @@ The small model that comes out is larger by far, sees and does more, and where i
 on games that show nothing of what was added, its logits and values are those of the model that they all began with.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,11 @@ def first(heroes: int) -> AgentSpec:
     return agent(heroes, {"omit": LEFT_OUT, "couriers": 0, "unit_modifiers": 0}, patch="7.19", buyback=False)
 
 
-def apply_all(spec: AgentSpec, version: dict[str, np.ndarray]
-              ) -> tuple[MigrationChain, AgentSpec, dict[str, np.ndarray]]:
-    chain = MigrationChain([])
+@cache
+def apply_all(heroes: int) -> tuple[MigrationChain, AgentSpec, dict[str, np.ndarray]]:
+    """Apply and check the surgeries of the first agent. Return the chain, the last agent and its version."""
+    spec, chain = first(heroes), MigrationChain([])
+    version = trained(spec)
     for i, (what, steps) in enumerate(SURGERIES, 1):
         of = Plan.from_values({"name": f"surgery-{i}", "parent": spec.schema, "steps": steps,
                                "bounds": {"mean_kl": 5.0, "mean_value_change": 5.0}})
@@ -95,7 +98,7 @@ def test_last_model_keeps_the_function_of_the_first() -> None:
     for heroes in (1, 5):
         start = first(heroes)
         version = trained(start)
-        chain, end, newest = apply_all(start, version)
+        chain, end, newest = apply_all(heroes)
         assert end.parameters > 2 * start.parameters and len(chain.links) == 8
         play = at_constants(start, version)
         arrays = {**play.observation, "actions": play.actions}
@@ -116,7 +119,7 @@ def test_last_model_keeps_the_function_of_the_first() -> None:
 def test_any_old_opponent_migrates_to_the_newest_schema() -> None:
     start = first(1)
     version = trained(start)
-    chain, end, newest = apply_all(start, version)
+    chain, end, newest = apply_all(1)
     for name, array in chain.migrate_to_newest(version, start.schema).items():
         np.testing.assert_array_equal(array, newest[name], err_msg=name)
     assert chain.newest == end.schema

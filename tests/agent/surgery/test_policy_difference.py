@@ -1,7 +1,5 @@
 """Difference of two policies: changes of logits and values, and KL, over the heroes that act."""
 
-from typing import cast
-
 import pytest
 import torch
 from torch import Tensor
@@ -18,9 +16,9 @@ def one() -> Scores:
     """Scores of a policy; its second step has no available action."""
     play = recorded(SPEC, steps=3, teams=2)
     play.observation["available"][1] = 0
-    return cast(Scores, load(SPEC, trained(SPEC)).scores(
+    return load(SPEC, trained(SPEC)).scores(
         {n: torch.from_numpy(a) for n, a in play.observation.items()}, torch.from_numpy(play.actions),
-        {n: torch.from_numpy(a) for n, a in play.state.items()}, torch.from_numpy(play.resets)))
+        {n: torch.from_numpy(a) for n, a in play.state.items()}, torch.from_numpy(play.resets))
 
 
 def copy_of(scores: Scores) -> Scores:

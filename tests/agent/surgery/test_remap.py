@@ -29,10 +29,10 @@ def test_new_weights_follow_from_plan_step_and_tensor() -> None:
         sampled = generator(f"{of.digest}/2/0/{name}").random((3, 12), np.float32)
         np.testing.assert_array_equal(made[name][8:], (sampled * 2 - 1) * np.float32(12**-0.5), err_msg=name)
     random = generator(f"{of.digest}/3/7/core.lstm.weight_hh_l0")
-    columns, rows = (np.float32(0.5) * (random.random(shape, np.float32) * 2 - 1) for shape in ((120, 6), (24, 30)))
+    columns, gates = (np.float32(0.5) * (random.random(shape, np.float32) * 2 - 1) for shape in ((120, 6), (24, 30)))
     grown = made["core.lstm.weight_hh_l0"].reshape(4, 30, 30)
     np.testing.assert_array_equal(grown[:, :24, 24:], columns.reshape(4, 30, 6)[:, :24])
-    np.testing.assert_array_equal(grown[:, 24:], rows.reshape(4, 6, 30))
+    np.testing.assert_array_equal(grown[:, 24:], gates.reshape(4, 6, 30))
 
 
 def test_new_outputs_have_the_scale_of_a_new_layer() -> None:
