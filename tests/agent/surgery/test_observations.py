@@ -70,6 +70,25 @@ def test_targets_follow_their_slots() -> None:
     assert made["private_ids"][0, 0, 0, place] == now + 1
 
 
+def test_changed_slots_are_no_targets() -> None:
+    spec = agent(1)
+    of = plan(spec, {"kind": "slots", "slots": {"allied_creeps": 7, "neutral_creeps": 0}})
+    after = of.target(spec).layout
+    arrays = random_arrays(spec.layout, 1, 1, seed=2)
+    arrays["target_mask"][:] = 1
+    old, new = spec.layout.blocks["previous_action"], after.blocks["previous_action"]
+    at, now = (block.offset["private_ids"] + block.field("target_slot").offset for block in (old, new))
+    slots = list(slot_labels(after))
+    for i, label in enumerate(slot_labels(spec.layout)):
+        arrays["private_ids"][..., at] = i + 1
+        made = convert_observations(of, spec, arrays)
+        assert made["private_ids"][0, 0, 0, now] == (slots.index(label) + 1 if label in slots else 0), label
+    arrays["private_ids"][..., at] = 0
+    assert convert_observations(of, spec, arrays)["private_ids"][0, 0, 0, now] == 0, "no target stays no target"
+    mask = made["target_mask"][0, 0, 0]
+    assert (mask == [label in slot_labels(spec.layout) for label in slots]).all(), "an added slot is empty"
+
+
 @pytest.mark.parametrize("heroes", [1, 2])
 def test_modifiers_follow_their_owners(heroes: int) -> None:
     spec = agent(heroes, {"unit_modifiers": 2})
@@ -103,6 +122,7 @@ def test_random_ids_fit_into_their_tables() -> None:
         found = np.concatenate([read(after.layout, made, block, field, (t, b)).ravel() for t in range(60)
                                 for b in range(30)])
         assert 0.8 * highest[field] < found.max() < highest[field] and found.min() == 0, name
+        assert field != "target_slot" or found.max() == after.layout.units, "the last slot is a target, too"
         assert 0.4 < (found == 0).mean() < 0.9, f"{name}: about half is empty"
     other = convert_observations(of, spec, arrays, "random", seed=1)
     again = convert_observations(of, spec, arrays, "random", seed=0)

@@ -119,7 +119,7 @@ def _convert_target_slots(before: Layout, after: Layout, array: Array) -> Array:
     new_slots = {label: i for i, label in enumerate(slot_labels(after))}
     table = np.array([0, *(new_slots.get(label, -1) + 1 for label in slot_labels(before))], np.int64)
     block = before.blocks["previous_action"]
-    if (table == np.arange(len(table))).all() or not block.has("target_slot"):
+    if not block.has("target_slot"):
         return array
     out = array.copy()
     column = block.offset["private_ids"] + block.field("target_slot").offset
