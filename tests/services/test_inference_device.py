@@ -26,6 +26,7 @@ from five.clients.inference import (
     InferenceClient,
 )
 from five.protos.v1 import inference_pb2_grpc
+from five.services.inference import device as device_module
 from five.services.inference.batcher import Batcher, BatcherOptions
 from five.services.inference.device import DeviceForward, forward_on
 from five.services.inference.forward import HostForward, VersionRows
@@ -306,6 +307,22 @@ def test_cpu_evaluates_arrays_as_they_arrive() -> None:
     table = SessionTable(SPECS, torch.device("cpu"), 100, 60.0)
     forward = forward_on(torch.device("cpu"), table, 0, LAYOUT.array_specs(), SPECS, 16, None)
     assert isinstance(forward, HostForward) and not forward.packed
+
+
+def test_gpu_server_gets_graphs_with_their_own_random_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither can be created without a CUDA device, so only their arguments are recorded."""
+    monkeypatch.setattr(device_module, "DeviceForward", lambda *arguments: arguments)
+    monkeypatch.setattr(device_module, "Graphs", lambda *arguments: arguments)
+    cuda, table, policy = torch.device("cuda"), SessionTable(SPECS, torch.device("cpu"), 100, 60.0), object()
+    specs = LAYOUT.array_specs()
+    made: Any = forward_on(cuda, table, 5, specs, SPECS, 16, lambda: policy)
+    *arguments, create = made
+    assert arguments == [table, cuda, 5, DTYPES]
+    *arguments, seed = create()
+    assert arguments == [policy, specs, SPECS, 16, cuda]
+    assert seed != 5, "graphs and single passes would sample the same actions"
+    made = forward_on(cuda, table, 5, specs, SPECS, 16, None)
+    assert made[-1] is None
 
 
 async def test_through_the_service(device: torch.device, stored: Stored) -> None:
