@@ -16,6 +16,7 @@ from five.services.controller.http.connections import limited_protocol
 from five.services.controller.http.dependencies import Context
 from five.services.controller.http.host_names import HostNames
 from five.services.controller.http.reverse_proxy import ReverseProxy
+from five.services.controller.http.web_sockets import WebSocketProtocol
 from rapid.address import join_address
 from rapid.blobs import BlobStore
 from rapid.listening import listen
@@ -61,7 +62,7 @@ def create_server(app: FastAPI, limits: LimitsConfig, host: str, port: int,
         host, port, http=limited_protocol(limits, trusted_proxies), log_level="warning", access_log=False,
         proxy_headers=False, timeout_keep_alive=limits.keep_alive_seconds,
         h11_max_incomplete_event_size=HEADER_BYTES, timeout_graceful_shutdown=GRACE_SECONDS, server_header=False,
-        ws="websockets-sansio", ws_max_size=SOCKET_BYTES,
+        ws=WebSocketProtocol, ws_max_size=SOCKET_BYTES,
         ws_ping_interval=PING_SECONDS, ws_ping_timeout=PING_SECONDS, ws_per_message_deflate=False))
 
 
