@@ -72,16 +72,17 @@ class RestFinding(AssertionError):
     """A response that breaks the contract."""
 
 
-def snapshot(rest: LiveController) -> str:
-    """Return a digest of everything of the run that a viewer must not change."""
+def snapshot(rest: LiveController) -> dict[str, str]:
+    """Return digests, by name, of everything of the run that a viewer must not change."""
     client: Any = rest.state.redis
     names = sorted(name for name in client.scan_iter(count=1000) if not any(part in name for part in READERS_KEYS))
     pipeline = client.pipeline()
     for name in names:
         pipeline.dump(name)
     blobs = rest.context.blobs
-    files = [] if blobs is None else [(name, *blobs.ref(name)) for name in blobs.refs()]
-    return hashlib.sha256(repr((list(zip(names, pipeline.execute(), strict=True)), files)).encode()).hexdigest()
+    files = {} if blobs is None else {f"blob {name}": repr(blobs.ref(name)) for name in blobs.refs()}
+    rows = zip(names, pipeline.execute(), strict=True)
+    return {name.decode(): hashlib.sha256(repr(row).encode()).hexdigest() for name, row in rows} | files
 
 
 def console_headers(url: str) -> dict[str, str]:
@@ -128,7 +129,8 @@ class RestFuzzer:
         except hypothesis.errors.Unsatisfiable:
             pass  # nothing of it can be invalid
         except hypothesis.errors.Flaky as error:
-            raise RestFinding(f"not repeatable, because the run changed: {error}") from error
+            causes = getattr(error, "exceptions", (error,))
+            raise RestFinding(f"not repeatable: {'; '.join(map(str, causes))}") from error
 
     def _send(self, case: Any, role: str, extra: dict[str, str], pick: int) -> None:
         for name in case.path_parameters or {}:
@@ -137,7 +139,7 @@ class RestFuzzer:
         if role != "nobody":  # schemathesis invents tokens
             for name in [n for n in case.headers or {} if n.lower() in ("authorization", "cookie")]:
                 del case.headers[name]
-        before = snapshot(self._rest) if role in ("viewer", "nobody") else ""
+        before = snapshot(self._rest) if role in ("viewer", "nobody") else {}
         headers = {**self._headers[role], **{name: value.encode("latin-1") for name, value in extra.items()}}
         self.last = {"role": role, "operation": case.operation.label, "headers": extra, "curl": case.as_curl_command()}
         try:
@@ -154,8 +156,8 @@ class RestFuzzer:
         self.statuses[f"{role} {answer.status_code}"] += 1
         self.last |= {"status": answer.status_code, "answer": answer.text[:2000]}
         self._check(case, answer, role, extra)
-        if before and snapshot(self._rest) != before:
-            raise RestFinding(f"a request of {role} changed the run")
+        if before and (changed := sorted(name for name, _ in snapshot(self._rest).items() ^ before.items())):
+            raise RestFinding(f"a request of {role} changed {', '.join(dict.fromkeys(changed))}")
         self._remember(answer)
 
     def _check(self, case: Any, answer: Any, role: str, extra: dict[str, str]) -> None:
