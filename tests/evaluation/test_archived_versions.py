@@ -97,17 +97,15 @@ def test_version_whose_blob_is_lost_is_named(tmp_path: Path) -> None:
         ArchivedVersions(folder).load(4)
 
 
-@pytest.mark.parametrize("grow", range(3))
-def test_version_older_than_a_surgery_is_migrated(tmp_path: Path, grow: int) -> None:
+def test_version_older_than_a_surgery_is_migrated(tmp_path: Path) -> None:
     folder = ended_run(tmp_path, versions=())
     old = spec_of(folder)
-    plan = Plan.from_values({"name": f"grow-{grow}", "parent": old.schema, "steps": [
-        {"kind": "widen", "layer": "set", "to": old.model.set + 1 + grow}]})
+    plan = wider(old)
     tensors = random_tensors(old)
     put(folder, "0000000003", tensors, schema=old.schema)
     new = record(folder, old, plan)
     archive = ArchivedVersions(folder)
-    assert archive.config.model.set == new.model.set == old.model.set + 1 + grow
+    assert archive.config.model.set == new.model.set == old.model.set + 3
     _, policy, _ = archive.load(3)
     expected = migrate_policy(plan, old, tensors)
     for name, tensor in policy.state_dict().items():

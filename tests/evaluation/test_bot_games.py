@@ -26,6 +26,7 @@ def lane() -> list[BotGameRecord]:
     game = full_game_config().model_copy(update={"heroes_per_team": 1, "max_game_seconds": 300.0})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bot_games, "MARKS", (1, 2))
+        patched.setattr(bot_games, "LOOK_SECONDS", 30.0)
         return play(game, "scripted-hard", "random", 1, seed=3, concurrent=2)
 
 
@@ -66,7 +67,7 @@ def test_first_purchases_are_timed(lane: list[BotGameRecord]) -> None:
     assert (0, 0, "item_boots") in bought and (0, 0, "item_magic_wand") in bought
     for (_, _, item), minutes in bought.items():
         assert item in TIMED_ITEMS and len(minutes) == 1, f"{item}: one hero has one first purchase"
-        assert 0 < minutes[0] <= 5 and minutes[0] * 60 == pytest.approx(round(minutes[0] * 6) * 10, abs=1)
+        assert 0 < minutes[0] <= 5 and minutes[0] * 60 == pytest.approx(round(minutes[0] * 2) * 30, abs=1)
 
 
 def test_without_a_look_only_results_are_recorded() -> None:
@@ -77,7 +78,7 @@ def test_without_a_look_only_results_are_recorded() -> None:
     assert all(not team.xp and not team.items and team.towers_lost == 0 for team in game.teams)
 
 
-@pytest.mark.parametrize("concurrent", [1, 3, 50])
+@pytest.mark.parametrize("concurrent", [1, 50])
 def test_games_are_equal_for_any_number_at_once(concurrent: int) -> None:
     played: list[tuple[int, int]] = []
     found = play(short(40.0), "scripted", "scripted-easy", 2, seed=5, concurrent=concurrent,

@@ -11,14 +11,19 @@ SPEC = agent(1)
 Scores = dict[str, Tensor]
 
 
-@pytest.fixture
-def one() -> Scores:
+@pytest.fixture(scope="module")
+def scores() -> Scores:
     """Scores of a policy; its second step has no available action."""
     play = recorded(SPEC, steps=3, teams=2)
     play.observation["available"][1] = 0
     return load(SPEC, trained(SPEC)).scores(
         {n: torch.from_numpy(a) for n, a in play.observation.items()}, torch.from_numpy(play.actions),
         {n: torch.from_numpy(a) for n, a in play.state.items()}, torch.from_numpy(play.resets))
+
+
+@pytest.fixture
+def one(scores: Scores) -> Scores:
+    return copy_of(scores)
 
 
 def copy_of(scores: Scores) -> Scores:
