@@ -23,7 +23,8 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
     arrays are returned as float32, because a mean may not be a float16.
     """
     removed = set(step.apply(spec).layout.omitted) - set(spec.layout.omitted)
-    statistic_index = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
+    (statistics,) = spec.labels["normaliser.mean"].axes
+    statistic_index = {label: i for i, label in enumerate(statistics.labels)}
     stream_of = {(stream.block.name, stream.array): (name, stream.groups)
                  for name, stream in feature_streams(spec.layout).items()}
     tower_of = _unit_branches(spec)
@@ -33,10 +34,11 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
             (i, label.split("|")) for i, label in enumerate(labels) if field_of(label) in removed]
         if not cells or name not in arrays:
             continue
-        changed = arrays[name].astype(np.float32) if arrays[name].dtype.kind == "f" else arrays[name].copy()
+        numeric = np.issubdtype(arrays[name].dtype, np.floating)
+        changed = arrays[name].astype(np.float32 if numeric else arrays[name].dtype)
         for i, (block, instance, label) in cells:
             value = 0.0
-            if changed.dtype.kind == "f":
+            if numeric:
                 stream, groups = stream_of[block, name]
                 group = tower_of[instance] if any(groups) else ""
                 value = _constant_value(step, label, statistic_index[f"{stream}:{group}:{label}"], tensors)
