@@ -73,7 +73,7 @@ def _load_partial(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -
     if partial is not None and partial.exists():
         try:
             found = draft_tables.parse(partial.read_bytes())
-            if found.pool == pool and json.dumps(found.facts, sort_keys=True) == json.dumps(about, sort_keys=True):
+            if found.pool == pool and found.facts == json.loads(json.dumps(about)):
                 return found.win.reshape(-1).copy()
         except ValueError:
             pass  # start again
