@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from five.agent.surgery import StepChange, list_changes
+from five.agent.surgery import StepChange, changes_to_markdown, list_changes
 from five.agent.surgery.change_table import TensorChange
 from tests.agent.surgery.agents import agent, plan
 
@@ -81,5 +81,7 @@ def test_row_lists_the_tensors_that_change() -> None:
         TensorChange("embeddings.tables.pickup", (rows, 2), (rows, 4)),
         TensorChange("trunk.sets.pickups.first.weight", (7, width), (7, width + 2))}
     assert found.parameters_after - found.parameters_before == 2 * rows + 14 and found.lossy == ""
+    counts = f"| {found.parameters_before:,} | {found.parameters_after:,} | +{2 * rows + 14:,} |"
+    assert counts in changes_to_markdown([found])
     gone = row({"kind": "slots", "slots": {"pickups": 0}})
     assert {t.after for t in gone.tensors if t.name.startswith("trunk.sets.pickups")} == {None} and gone.lossy

@@ -92,8 +92,8 @@ def test_changed_slots_are_no_targets() -> None:
 @pytest.mark.parametrize("heroes", [1, 2])
 def test_modifiers_follow_their_owners(heroes: int) -> None:
     spec = agent(heroes, {"unit_modifiers": 2})
-    of = plan(spec, {"kind": "slots", "slots": {"allied_creeps": 7, "wards": 0, "unit_modifiers": 3,
-                                                "hero_modifiers": 4}})
+    of = plan(spec, {"kind": "slots", "slots": {"allied_creeps": 7, "wards": 0, "neutral_creeps": 1,
+                                                "unit_modifiers": 3, "hero_modifiers": 4}})
     after = of.target(spec)
     arrays = random_arrays(spec.layout, 1, 1, seed=6)
     made = convert_observations(of, spec, arrays)
