@@ -197,3 +197,17 @@ async def test_sampled_step_is_traced_once_until_its_segment(monkeypatch: pytest
     assert [s.traceparent for s in traced] == [f"{parent}/segment" for _, parent in recorded]
     assert np.all([steps_of(s) for s in traced])
     assert len({parent for _, parent in recorded}) == len(recorded)  # each sampled step has one segment
+
+
+async def test_record_has_the_heroes_of_its_own_game() -> None:
+    games = CountingGames([[50], [6, 50]])
+    reset = games.reset
+
+    async def with_lineups(started: Any, *arguments: Any) -> Any:
+        await reset(started, *arguments)
+        return np.array([[[10 * game], [10 * game + 1]] for game in started], np.int16)
+
+    games.reset = with_lineups  # type: ignore[method-assign, assignment]
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(games, 10, [server])
+    assert [record["lineup"] for record in done.records] == [[[10], [11]]]
