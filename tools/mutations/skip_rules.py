@@ -1,8 +1,8 @@
 """Code whose mutants are skipped: it says something to people or to the type checker, and tests do not pin that.
 
-Skipped are log messages, docstrings, texts of errors and assertions, printed text, type annotations and aliases,
-``__repr__`` and ``__str__``, protocols, code for the type checker and for the command line of a file, options of
-dataclasses that forbid use, ``strict`` of zip, and ``classmethod`` of pydantic's validators.
+Skipped are log messages, docstrings, texts of errors and assertions, printed text, examples of an API's document, type
+annotations and aliases, ``__repr__`` and ``__str__``, protocols, code for the type checker and for the command line of
+a file, options of dataclasses that forbid use, ``strict`` of zip, and ``classmethod`` of pydantic's validators.
 """
 
 import ast
@@ -35,6 +35,7 @@ def skipped_spans(source: str) -> list[Span]:
     tree = ast.parse(source)
     skipped = [node for parent in ast.walk(tree) for node in _skipped_nodes(parent)]
     skipped += [node.value for node in tree.body if isinstance(node, ast.Assign) and _is_type(node.value)]
+    skipped += _examples(tree)
     return [Span(_position(lines, node.lineno, node.col_offset),
                  _position(lines, node.end_lineno or node.lineno, node.end_col_offset or 0)) for node in skipped]
 
@@ -73,6 +74,34 @@ def _skipped_nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
                 yield node.args[0]
             yield from (keyword.value for keyword in node.keywords
                         if _name(node.func) == "zip" and keyword.arg == "strict")
+
+
+def _examples(tree: ast.Module) -> list[ast.expr]:
+    """Return the examples of an API's document, and the values of constants that only examples use."""
+    found = [value for node in ast.walk(tree) for value in _examples_of(node)]
+    constants = {_name(target): node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
+                 for target in (node.targets if isinstance(node, ast.Assign) else [node.target]) if node.value}
+    while True:
+        uses = [name for example in found for name in _names_in(example)]
+        others = [name for name in _names_in(tree) if name in constants]
+        more = [value for name, value in constants.items()
+                if 0 < others.count(name) == uses.count(name) and value not in found]
+        if not more:
+            return found
+        found += more
+
+
+def _examples_of(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Call():
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "json_schema_extra")
+        case ast.Dict():
+            yield from (value for key, value in zip(node.keys, node.values, strict=True)
+                        if isinstance(key, ast.Constant) and key.value == "example")
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load))
 
 
 def _name(node: ast.expr) -> str:

@@ -43,6 +43,17 @@ class Section(BaseModel):
     def make(cls):
         return cls(x=21)
 
+_ROW: dict[str, int] = {"x": 22}
+_ROWS = [_ROW, 23]
+_SHARED = 24
+
+class Example(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"x": 25, "rows": _ROWS}, _SHARED]})
+
+@router.get("/x", responses={200: {"example": {"x": 26}}}, status_code=201)
+def get():
+    return _SHARED
+
 if __name__ == "__main__":
     main(20)
 '''
@@ -59,12 +70,12 @@ def is_skipped(code: str) -> bool:
 @pytest.mark.parametrize("code", [
     "| None\nLIMIT", "3", "True, eq", "| None = 4", "5)", "abstractmethod", "| None = 6", "| str:", "9)", "10)", "11\n",
     "13 + 14", "True):", "| float, 17", "18", "20)",
-    "classmethod\n    def check"])
+    "classmethod\n    def check", "22}", "23]", "25,", "26}"])
 def test_code_without_behaviour_is_skipped(code: str) -> None:
     assert is_skipped(code)
 
 
 @pytest.mark.parametrize("code", ["| 2", "False)", "4\n", "property", "6)", "12:", "15)", "range(16)", "17)", "19)",
-                                  "classmethod\n    def make", "21"])
+                                  "classmethod\n    def make", "21", "24\n", "201"])
 def test_behaviour_is_not_skipped(code: str) -> None:
     assert not is_skipped(code)
