@@ -154,6 +154,7 @@ class Graphs:
             graph.replay()
         return {name: out[:count] for name, out in self.outputs.items()}
 
+    @torch.inference_mode()
     def _pass(self, rows: int) -> None:
         acted = flatten_outputs(self._policy.act({name: array[:rows] for name, array in self._seen.items()},
                                                  {name: state[:rows] for name, state in self.states.items()},

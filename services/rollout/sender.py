@@ -89,7 +89,8 @@ class Sender:
         """Wait while the queue is full. Raises the error that ended sending, such as a permanent refusal."""
         if not self._has_capacity.is_set():
             with self.throttled:
-                await self._has_capacity.wait()
+                while not self._has_capacity.is_set():  # another game may have taken it meanwhile
+                    await self._has_capacity.wait()
         if self._failure is not None:
             raise self._failure
 
