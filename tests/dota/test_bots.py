@@ -100,18 +100,18 @@ def test_scripted_beats_random():
 
 
 def test_scripted_takes_last_hits_and_denies():
-    """At least a quarter of the enemy's creeps when uncontested, and some denies."""
-    vec = VecGame(MID, 12, seed=3, observations=False)
-    vec.controllers[:6] = (Controller.SCRIPTED, Controller.POLICY)  # a policy without commands stands still
-    vec.controllers[6:] = (Controller.POLICY, Controller.SCRIPTED)
-    seen = np.zeros((12, len(STATS)))
+    """At least a fifth of the enemy's creeps when uncontested, and some denies."""
+    vec = VecGame(MID, 32, seed=3, observations=False)
+    vec.controllers[:16] = (Controller.SCRIPTED, Controller.POLICY)  # a policy without commands stands still
+    vec.controllers[16:] = (Controller.POLICY, Controller.SCRIPTED)
+    seen = np.zeros((32, len(STATS)))
     while vec.game_time.max() < 200:
         vec.step()
-        for i in range(12):
+        for i in range(32):
             if vec.winner[i] == Winner.RUNNING:
-                seen[i] = vec.stats[i, i // 6, 0]
+                seen[i] = vec.stats[i, i // 16, 0]
     waves = 200 // 30
-    assert seen[:, STATS.index("last_hits")].mean() > 0.25 * 4 * waves
+    assert seen[:, STATS.index("last_hits")].mean() > 0.2 * 4 * waves
     assert seen[:, STATS.index("denies")].mean() >= 2
 
 

@@ -311,8 +311,8 @@ def test_chain_loses_strength(make: Make) -> None:
 
 def test_respawn_add(make: Make) -> None:
     arena = make(
+        {"p": "respawn_add", "to": "target", "dur": 1, "amount": 30},
         {"p": "execute", "to": "target", "hp_below": 9999, "else_damage": 1, "type": "pure"},
-        {"p": "respawn_add", "if": "killed", "amount": 30},
     )
     b = arena.unit(5)
     now = arena.world.time

@@ -274,7 +274,7 @@ def test_bottle_heals_and_is_filled_by_runes(arena: Arena) -> None:
     assert arena.world.ability(0, "item_bottle")["charges"] == 3
     assert arena.world.store_rune(a, 1)
     damage = arena.world.unit(a)["dmg_min"]
-    arena.seconds(90.3)  # a stored rune is used when its time is up
+    arena.seconds(120.3)  # a stored rune is used when its time is up
     assert arena.world.unit(a)["dmg_min"] == pytest.approx(2 * damage, rel=1e-4)
 
 

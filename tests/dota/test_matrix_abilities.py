@@ -203,6 +203,7 @@ TIMED = [(h, a) for h, a in ALL if timed(a)]
 # Nodes that the plain scene does not reach.
 ELSEWHERE = {
     ("lich_sinister_gaze", "pull_to_caster"): "its channel lasts as long: tests/dota/test_abilities_others.py",
+    ("razor_plasma_field", "mod"): "one for each way: tests/dota/test_tooltips_heroes.py",
     ("slark_pounce", "leash"): "he leaps past: tests/dota/test_abilities_five.py",
 }
 

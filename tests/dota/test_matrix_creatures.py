@@ -202,7 +202,7 @@ def test_aura(new_world: Any, creature: str, ability: str, bearer: str) -> None:
         assert not fields.differing(den.world.unit(unit), fields.after(DATA, before[unit], {}))
     assert [m for m in den.modifiers(carrier, ability + "#") if m["flags"] & 16]
     den.world.kill(carrier)
-    den.seconds(0.4)
+    den.seconds(0.8)
     assert not fields.differing(den.world.unit(near), fields.after(DATA, before[near], {}))
 
 

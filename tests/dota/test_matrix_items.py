@@ -46,13 +46,15 @@ def test_effects_of_held_items(new_world: Any, item: str) -> None:
         held = n.node.get("on", "passive") in ("passive", "toggle_include_creeps")
         if n.way or not held or n.primitive not in ("passive_stats", "aura"):
             continue
-        hostile = n.node.get("to") == "enemies"
+        hostile = n.node.get("to") in ("enemies", "enemies_and_buildings")
         for key in ("self_stats", "ally_stats") if hostile else ("stats", "self_stats", "ally_stats"):
             for k, v in n.node.get(key, {}).items():
                 try:
                     passive[k] = passive.get(k, 0) + stated.number(ITEMS[item], v, rank)
                 except KeyError:
                     return
+        for k, v in n.node.get("per_charge", {}).items():
+            passive[k] = passive.get(k, 0) + ITEMS[item].get("initial_charges", 0) * stated.number(ITEMS[item], v, rank)
     if n_toggle := [n for n in stated.nodes(ITEMS[item]) if n.primitive == "toggle_stat"]:
         stats["str"] = stats.get("str", 0) + stated.number(ITEMS[item], n_toggle[0].node["amount"], rank)
 

@@ -14,9 +14,9 @@ AROUND = {"t": "circle", "r": 9000}
 OF_AURA = 16  # among a modifier's flags
 # Modifiers that status resistance does not shorten: links, counts of attacks, forced motion.
 UNRESISTED = {"stat_drain", "on_hit_stat_steal", "stack_gain", "knockback", "force_push", "pull_to_caster", "leap",
-              "aura"}
+              "aura", "respawn_add"}
 # Immunity cannot be dispelled; hidden units cannot be reached.
-OUT_OF_REACH = {"spell_immune", "banish"}
+OUT_OF_REACH = {"spell_immune", "banish", "once_per_unit"}
 # Not put on anybody, or as long as something else is.
 NOT_BORNE = {"vision", "terrain_block", "random_explosions", "spirits", "summon", "periodic_strike", "mana_drain",
              "drain", "random_target_hits", "plant_tree", "ground_area", "missile_unit"}
@@ -27,8 +27,8 @@ UNSEEN = {
     ("nevermore_shadowraze1", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
     ("nevermore_shadowraze2", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
     ("nevermore_shadowraze3", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
-    ("item_dust", "true_sight"): "on the invisible: tests/dota/test_matrix_radius.py",
     ("item_dust", "mod"): "on the invisible: tests/dota/test_matrix_radius.py",
+    ("item_aegis", "hot"): "when it expires: tests/dota/test_tooltips_items.py",
     ("item_tango", "hot"): "from a tree: tests/dota/test_effects_items.py",
     ("item_tango_single", "hot"): "from a tree: tests/dota/test_effects_items.py",
     ("item_diffusal_blade", "root"): "of creeps",

@@ -107,7 +107,8 @@ def test_just_within_and_just_beyond(core: Any, tables: dict[str, Any], subject:
 
 @pytest.mark.parametrize("offset", [-EDGE, EDGE])
 def test_dust_shows_the_invisible_around(core: Any, tables: dict[str, Any], offset: int) -> None:
-    """Within its radius it reveals and slows invisible units for its duration; none beyond, and no visible unit."""
+    """Within its radius it reveals and slows invisible units for its duration; none beyond. Visible units are not
+    slowed, but seen should they fade."""
     fight = Fight(core, tables, "item_dust")
     specials = definition("item_dust")["specials"]
     radius, lasts, slow = (specials[k]["v"][0] for k in ("radius", "duration", "movespeed"))
@@ -125,7 +126,7 @@ def test_dust_shows_the_invisible_around(core: Any, tables: dict[str, Any], offs
     assert bool(fight.modifiers(hidden, "item_dust#")) == within
     slowed = speed + slow / 100 * fight.base_speed(fight.helper) if within else speed
     assert fight.world.unit(hidden)["move_speed"] == pytest.approx(slowed, rel=1e-3)
-    assert not fight.modifiers(plain, "item_dust#")
+    assert [m["name"] for m in fight.modifiers(plain, "item_dust#")] == ["item_dust#0"]
     fight.seconds(lasts)
     assert not fight.world.visible(0, hidden)
 

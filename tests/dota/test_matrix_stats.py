@@ -33,7 +33,7 @@ SHARES = {"ms_pct", "ms_set", "mr_pct", "base_dmg_pct", "str"}
 # Stats without a field, with the tests of their effect.
 BY_EFFECT = {
     "miss_pct": "attacks that miss: below",
-    "phys_taken_pct": "blows: tests/dota/test_abilities_in_time.py",
+    "attack_taken_pct": "blows: tests/dota/test_abilities_in_time.py",
     "block": "blows: tests/dota/test_matrix_stacking.py",
     "heal_amp_pct": "heals: tests/dota/test_abilities_others.py",
     "lifesteal_pct": "tests/dota/test_effects_held.py",

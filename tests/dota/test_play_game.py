@@ -81,7 +81,7 @@ def test_a_late_answer_refers_to_its_own_observation() -> None:
         moved += game._play.commands() != meant
         for _ in range(4):
             game.frame()
-    assert moved > 10  # available actions and unit slots change between timesteps
+    assert moved > 4  # available actions and unit slots change between timesteps
     game.begin()
     for age in (-1, OFFERED):
         with pytest.raises(ValueError, match="not kept"):

@@ -83,7 +83,7 @@ def test_tomes_of_knowledge_run_out_and_come_back() -> None:
     """None at first; one at the time in the data, another after each interval; a bought one is gone."""
     data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]["item_tome_of_knowledge"]
     first = data["stock_first_time"]
-    game = at_home(gold=5000)
+    game = at_home(gold=5000, mode="5v5")  # a duel would be over by then
     assert in_stock(game)["item_tome_of_knowledge"] == (0, (first + 100) * 15)
     assert order(game, "buy", item="item_tome_of_knowledge") == (False, "stock")
     frames(game, 30 * first)

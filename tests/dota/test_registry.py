@@ -123,7 +123,7 @@ def test_both_patches_share_a_layout_and_ids(core) -> None:
     for patch in PATCHES:
         game = VecGame(duel(patch=patch), 1, seed=3)
         game.controllers[:] = Controller.SCRIPTED
-        for _ in range(260):
+        for _ in range(220):
             game.step()
         ids = {name: set(field(game, block, name).ravel().tolist()) - {0}
                for block, name in (("abilities", "ability"), ("items", "item"), ("units", "unit"))}

@@ -119,8 +119,8 @@ void bind_world(nb::module_& m) {
           "dropped",
           [](PyWorld& p) {
             nb::dict d;
-            const char* names[] = {"units",   "loadouts",     "modifiers", "projectiles", "areas",
-                                   "delayed", "ground_items", "events",    "consequences"};
+            const char* names[] = {"units",   "loadouts",   "modifiers",    "projectiles", "areas",
+                                   "delayed", "stack_ends", "ground_items", "events",      "consequences"};
             static_assert(sizeof(names) / sizeof(names[0]) == ordinal(StatePool::Count));
             for (std::size_t i = 0; i < p.world().dropped.size(); ++i)
               d[names[i]] = p.world().dropped[i];

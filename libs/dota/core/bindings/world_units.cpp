@@ -71,7 +71,7 @@ nb::dict unit_dict(PyWorld& p, const Unit& u) {
   d["miss"] = u.miss;
   d["lifesteal"] = u.lifesteal;
   d["heal_amp"] = u.heal_amp;
-  d["phys_taken"] = u.phys_taken;
+  d["attack_taken"] = u.attack_taken;
   d["dmg_dealt"] = u.dmg_dealt;
   d["spell_amp"] = u.spell_amp;
   d["str"] = u.str;

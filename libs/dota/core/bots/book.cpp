@@ -23,6 +23,8 @@ bool for_enemies(const EffectNode& n, const AbilityDef& a) {
     case Who::AlliedHeroes:
     case Who::Allies:
     case Who::AlliesAndSelf:
+    case Who::AlliesAndBuildings:
+    case Who::AlliedHeroesAndBuildings:
       return false;
     default:
       return a.target_enemy || a.target == TargetType::UnitOffset || a.target == TargetType::Point;

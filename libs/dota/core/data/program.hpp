@@ -39,7 +39,7 @@ enum class Stat : std::uint8_t {
   EvasionPct,
   StatusResPct,
   MaxHpPct,
-  PhysTakenPct,
+  AttackTakenPct,
   DmgDealtPct,
   SpellAmpPct,
   ManaRegenAmpPct,
@@ -92,6 +92,7 @@ enum class Trigger : std::uint8_t {
   InvisBreakAttack,
   TargetAttacked,
   ToggleIncludeCreeps,
+  Expired,
   Count
 };
 enum class Who : std::uint8_t {
@@ -112,6 +113,8 @@ enum class Who : std::uint8_t {
   BehindTarget,
   SelfOrEnemy,
   EnemiesAndBuildings,
+  AlliesAndBuildings,
+  AlliedHeroesAndBuildings,
   AlliedBuilding,
   AlliedBuildingOrCreep,
   AlliedBuildingCreepOrHero,
@@ -138,7 +141,8 @@ struct Program {
   bool pierces_immunity = false;  // its effects reach enemies that are spell immune
   bool levels_with_use = false;   // an item whose rank is 1 + ItemState::toggle, growing with every use
   int fixed_level = 1;            // rank of an item's effects
-  std::int16_t charges = -1, next_attack = -1, orb = -1;  // node of that primitive: charges, next_attack_mod, ...
+  std::int16_t charges = -1, next_attack = -1, orb = -1,  // node of that primitive: charges, next_attack_mod, ...
+      single_link = -1;                                   // of the link that a target may bear only once
   bool has(Trigger t) const { return (triggers >> static_cast<int>(t)) & 1u; }
   std::uint32_t triggers = 0;  // bit per trigger among its nodes
   Program();

@@ -38,7 +38,7 @@ constexpr std::array<std::pair<const char*, Stat>, 44> kNames{{
     {"evasion_pct", Stat::EvasionPct},
     {"status_res_pct", Stat::StatusResPct},
     {"max_hp_pct", Stat::MaxHpPct},
-    {"phys_taken_pct", Stat::PhysTakenPct},
+    {"attack_taken_pct", Stat::AttackTakenPct},
     {"dmg_dealt_pct", Stat::DmgDealtPct},
     {"spell_amp_pct", Stat::SpellAmpPct},
     {"mana_regen_amp_pct", Stat::ManaRegenAmpPct},

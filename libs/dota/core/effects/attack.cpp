@@ -14,6 +14,9 @@
 namespace dota {
 namespace {
 
+// Seconds for which an attack from fog or high ground shows the attacker (Liquipedia, Vision, 2017).
+constexpr float kShownSeconds = 2;
+
 bool can_deny(const Context& c, const Unit& target) {
   const Rules& r = c.tables.rules;
   const float share = target.hp / std::max(1.0f, target.max_hp);
@@ -48,6 +51,8 @@ void launch(Context& c, Unit& u, Unit& target) {
   AttackRoll roll;
   roll.damage = static_cast<float>(low + w.rng.below(std::max(0, high - low) + 1)) + u.dmg_bonus;
   u.last_attack = w.time;
+  if (target.team < kTeams && target.team != u.team && !cell_visible(w, target.team, u.pos))
+    u.shown_until = w.time + kShownSeconds;
   on_attack_start(c, u, target, roll);
   const bool missed = !roll.true_strike && misses(c, u, target, ranged);
   if (!ranged) {
@@ -132,6 +137,7 @@ void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit
   (void)crit;
   if (damage < 0 || !target.alive) return;
   if (target.status & (kInvulnerable | kBanished | kEthereal | kAttackImmune)) return;
+  if (source) before_attack_lands(c, *source, target);
   const float dealt = deal_damage(
       c, {.source = source, .target = &target, .amount = damage, .type = DamageType::Physical, .attack = true});
   if (!source || !source->alive) return;

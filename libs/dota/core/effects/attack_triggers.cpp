@@ -7,6 +7,7 @@
 #include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/triggers.hpp"
+#include "effects/units.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
 #include "world/game_rules.hpp"
@@ -119,16 +120,49 @@ void shoot_all(Context& c, Unit& source, const Unit& target, const Invocation& i
   }
 }
 
-// Steals from a hero that was hit: both bear the stacks, each hit adds one and renews the time of all.
+// Steals from a hero that was hit: both bear the stacks, each of which lasts its own time.
 void steal(Context& c, Unit& source, Unit& target, const Invocation& inv, const EffectNode& n, int node) {
+  const float lasts = number(c, inv, n, Role::Dur);
   for (Unit* u : {&target, &source})
-    if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur), true)) {
-      if (m->stacks < 255) ++m->stacks;
+    if (Modifier* m = add_modifier(c, *u, inv, n, node, lasts, true)) {
+      if (m->stacks < 255) {
+        ++m->stacks;
+        end_stacks_later(c, *m, 1, lasts);
+      }
       if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
     }
 }
 
+// Lowers the target's armor. Corruptions do not add up (patch 7.21): the strongest of all sources lasts.
+void corrupt(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node) {
+  const float armor = number(c, inv, n, Role::Armor);
+  bool weaker = false;
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& other, int i) {
+    if (other.prim != Prim::OrbCorruption || !suffered(m)) return;
+    const float before = number(c, invocation_of(c, m), other, Role::Armor);
+    if (before < armor)
+      weaker = true;
+    else if (m.source != inv.caster || m.name != n.modifier)
+      remove_modifier(c, i);
+  });
+  if (!weaker) add_modifier(c, target, inv, n, node, duration_on(c, inv, n, target));
+}
+
 }  // namespace
+
+// The armor is lowered before the damage of the same attack, on buildings too (Liquipedia, Desolator).
+void before_attack_lands(Context& c, Unit& source, Unit& target) {
+  if (source.team == target.team || target.kind == UnitKind::Ward) return;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::OrbCorruption || suffered(m)) return;
+    Invocation inv = invocation_of(c, m);
+    inv.target = c.world.handle(target);
+    inv.point = inv.centre = target.pos;
+    inv.child = true;
+    if (affects(c, inv, n, target)) corrupt(c, target, inv, n, m.node);
+  });
+  if (target.stats_dirty) refresh_stats(c, target);
+}
 
 float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere) {
   float extra = 0;
@@ -189,6 +223,7 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         break;
       }
       case Prim::NextAttackMod:
+        roll.true_strike = roll.true_strike || n.given(Role::TrueStrike);
         remove_modifier(c, i);
         break;
       case Prim::Mod:
@@ -256,10 +291,6 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
         break;
       case Prim::OnHitStatSteal:
         if (!(m.flags & kModAura) && target.kind == UnitKind::Hero) steal(c, source, target, inv, n, m.node);
-        break;
-      case Prim::OrbCorruption:
-        if (!suffered(m) && affects(c, inv, n, target))
-          add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target));
         break;
       case Prim::AttackModifier:
         if (n.then_count > 0 && affects(c, inv, n, target) && orb_ready(c, source, n, inv))

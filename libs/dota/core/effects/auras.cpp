@@ -9,6 +9,8 @@ namespace dota {
 
 namespace {
 
+constexpr float kLinger = 0.5f;  // seconds for which an aura's effect outlasts it (Liquipedia, Auras)
+
 // Applies the effect of having stood in the aura for a given time, once for each unit.
 void after_a_while(Context& c, const Invocation& inv, const EffectNode& n, int node, const UnitList& near) {
   for (Unit& u : near) {
@@ -38,7 +40,7 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   const UnitList near = select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
                                       n.global_radius ? kGlobal : number(c, inv, n, Role::R));
   if (!n.stats.empty()) {
-    const float linger = number(c, inv, n, Role::Linger, nullptr, 0);
+    const float linger = number(c, inv, n, Role::Linger, nullptr, kLinger);
     for (Unit& target : near)
       add_modifier(c, target, inv, n, node, std::max(linger, kRenewed), true);
   }

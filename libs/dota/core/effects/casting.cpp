@@ -29,7 +29,7 @@ bool spends_all_charges(const Program& p) {
 
 void end_invisibility(Context& c, Unit& u) {
   each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
-    if (n.prim == Prim::Smoke || (n.prim == Prim::Invis && !(m.flags & kModPassive))) return remove_modifier(c, i);
+    if (n.prim == Prim::Invis && !(m.flags & kModPassive)) return remove_modifier(c, i);
     if (n.prim == Prim::Invis && n.reappears) reappear(c, u, m, n);
   });
 }
@@ -100,6 +100,15 @@ void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
     }
 }
 
+// Whether the caster's link of that ability is on the target already.
+bool linked(const World& w, const Unit& caster, const AbilityDef& a, const Unit& target) {
+  const Handle from = w.handle(caster), to = w.handle(target);
+  return std::any_of(w.areas_in_use().begin(), w.areas_in_use().end(), [&](const Area& link) {
+    return link.active && link.owner == from && link.follow == to && link.ability == a.id &&
+           link.node == a.program.single_link;
+  });
+}
+
 }  // namespace
 
 const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level) {
@@ -151,7 +160,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (counted && s.charges <= 0 && !stored) return false;
   for (const std::uint16_t r : p.roots) {
     const Value* v = p.nodes[r].value(Role::DisabledAfterDamageByPlayer);
-    if (v && !c.world.due(u.last_damaged_by_hero + v->base.at(level))) return false;
+    if (v && !c.world.due(u.last_damaged_by_player + v->base.at(level))) return false;
   }
   return true;
 }
@@ -176,6 +185,7 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
   if ((target.status & kSpellImmune) && !a.pierces_immunity && !a.target_immune_enemies &&
       !a.program.pierces_immunity)
     return false;
+  if (a.program.single_link >= 0 && linked(c.world, caster, a, target)) return false;
   return caster.team >= kTeams || unit_visible(c.world, caster.team, target);
 }
 

@@ -26,7 +26,6 @@ void remember_attacker(Context& c, Unit& target, Unit& source) {
   if (target.kind == UnitKind::Neutral || target.kind == UnitKind::Roshan) neutral_hurt(c, target, source);
   const Unit* owner = source.hero >= 0 ? &source : w.get(source.owner);
   if (!owner || owner->hero < 0) return;
-  target.last_damaged_by_hero = w.time;
   if (target.hero >= 0 && owner->team != target.team) w.heroes[target.hero].hurt_by[owner->hero] = w.time;
 }
 
@@ -69,21 +68,22 @@ float deal_damage(Context& c, const DamageInfo& d) {
   }
   switch (d.type) {
     case DamageType::Physical:
-      if (d.attack && (target->status & (kEthereal | kAttackImmune))) return 0;
-      if (d.attack) amount = std::max(0.0f, amount - blocked_damage(c, *target));
-      amount *= armor_factor(r, target->armor) * target->phys_taken;
+      if (target->status & kEthereal) return 0;
+      if (d.attack) {
+        if (target->status & kAttackImmune) return 0;
+        amount = std::max(0.0f, amount - blocked_damage(c, *target)) * target->attack_taken;
+      }
+      amount *= armor_factor(r, target->armor);
       break;
     case DamageType::Magical:
       if (target->status & kSpellImmune) return 0;
-      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
       amount *= 1 - target->magic_resist;
       break;
     case DamageType::Pure:
-      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
-      break;
     case DamageType::HpLoss:
       break;
   }
+  if (d.source && d.ability >= 0 && d.type != DamageType::HpLoss) amount *= 1 + d.source->spell_amp;
   if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
   if (is_building(target->kind) && w.due(target->backdoor_until) && target->team < kTeams && d.source &&
       d.source->team != target->team &&
@@ -92,18 +92,18 @@ float deal_damage(Context& c, const DamageInfo& d) {
   if (d.type != DamageType::HpLoss) amount = absorb_damage(c, *target, amount, d.type, d.attack);
   if (amount <= 0 || !target->alive) return 0;
 
-  amount = std::min(amount, target->hp);
-  target->hp -= amount;
+  const float lost = std::min(amount, target->hp);
+  target->hp -= lost;
   if (d.source) {
     remember_attacker(c, *target, *d.source);
     const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
     if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
-      w.heroes[owner->hero].damage_dealt += amount;
+      w.heroes[owner->hero].damage_dealt += lost;
     if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(target->kind))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }
   if (d.source && !d.attack && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
-  on_damaged(c, *target, d.source, amount, d);
+  on_damaged(c, *target, d.source, lost, d);
   // 1e-3: regeneration and rounding must not leave a unit standing with less than a thousandth of a point.
   if (target->alive && target->hp < 1e-3f) kill(c, *target, d.source);
   return amount;

@@ -14,8 +14,9 @@ struct DamageInfo {
   std::int16_t ability = -1;
   bool no_reflect = false;
 };
-float deal_damage(Context& c,
-                  const DamageInfo& d);  // after armor, resistance, shields; handles death. Returns hp lost
+// Deals damage after armor, resistance and shields, with the death that follows. Returns that damage, which may
+// exceed the health that was left: lifesteal heals by it (patch 7.20).
+float deal_damage(Context& c, const DamageInfo& d);
 void heal(Context& c, Unit& target, float amount);
 void give_mana(Context& c, Unit& target, float amount);
 void kill(Context& c, Unit& victim,

@@ -66,13 +66,16 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
   const bool enemy = source && source->team != target.team;
   const bool player = enemy && of_player(w, *source);
   const bool roshan = source && source->kind == UnitKind::Roshan;
+  // What disables Blink Dagger and Heart of Tarrasque; a mere loss of health does not (tooltips of both, and of
+  // Heartstopper Aura).
+  const bool disables =
+      blow.type != DamageType::HpLoss && (player || roshan || (source && source->kind == UnitKind::Fountain));
+  if (disables) target.last_damaged_by_player = w.time;
   each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
     if ((player || roshan) && (n.ends_on == EndsOn::DamageByPlayerOrRoshan || n.ends_on == EndsOn::DamageOrFull))
       return remove_modifier(c, i);
-    if (player && n.cond == Cond::NoDamageForCooldown) {
-      const AbilityDef& a = c.tables.abilities[m.ability];
-      m.ready = w.time + a.at(a.cooldown, m.level);
-    }
+    if (disables && n.cond == Cond::NoDamageForCooldown)
+      m.ready = w.time + number(c, invocation_of(c, m), n, is_ranged(c, target) ? Role::Ranged : Role::Melee);
     if (n.cond == Cond::NotVisibleToEnemy && source && source->team == kNeutralTeam)
       m.ready = std::max(m.ready, w.time + number(c, invocation_of(c, m), n, Role::DisabledByNeutralDamage));
     if (n.prim == Prim::LowHpGuard && player) return guard(c, target, m, n);

@@ -5,6 +5,7 @@
 #include "effects/experience.hpp"
 #include "effects/gold.hpp"
 #include "effects/items.hpp"
+#include "effects/modifiers.hpp"
 #include "effects/neutrals.hpp"
 #include "effects/running.hpp"
 #include "effects/triggers.hpp"
@@ -181,8 +182,11 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
   h.gold = std::max(0.0f, h.gold - loss);
   h.streak = 0;
   h.hurt_by.fill(-99);
-  const float reduction = stat_sum(w, body, Stat::RespawnRed);
-  h.respawn_at = w.time + c.tables.rules.respawn_s[h.level - 1] + h.death_penalty - reduction;
+  float penalty = h.death_penalty - stat_sum(w, body, Stat::RespawnRed);
+  each_modifier(c, body, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim == Prim::RespawnAdd) penalty += number(c, invocation_of(c, m), n, Role::Amount);
+  });
+  h.respawn_at = w.time + c.tables.rules.respawn_s[h.level - 1] + penalty;
   h.death_penalty = 0;
 }
 
@@ -282,6 +286,19 @@ void building_death(Context& c, Unit& b, Unit* killer) {
 
 }  // namespace
 
+namespace {
+
+// Whoever has the claim to the unit's death (Reaper's Scythe), else the killer.
+Unit* killer_by_claim(Context& c, Unit& victim, Unit* killer) {
+  each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
+    Unit* claims = n.prim == Prim::RespawnAdd ? c.world.get(m.source) : nullptr;
+    if (claims) killer = claims;
+  });
+  return killer;
+}
+
+}  // namespace
+
 bool reincarnate(Context& c, Unit& hero) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
@@ -309,6 +326,7 @@ bool reincarnate(Context& c, Unit& hero) {
 void kill(Context& c, Unit& victim, Unit* killer) {
   if (!victim.alive) return;
   World& w = c.world;
+  killer = killer_by_claim(c, victim, killer);
   if (victim.act == Act::Channel) channel_end(c, victim, false);
   if (victim.kind == UnitKind::Hero && reincarnate(c, victim)) {
     record_event(c, EventKind::Reincarnation, victim, killer);

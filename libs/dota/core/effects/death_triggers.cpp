@@ -1,11 +1,49 @@
 // What modifiers, abilities and items do when their bearer kills or dies.
 #include <algorithm>
+#include <vector>
 
 #include "base/math.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/triggers.hpp"
 
 namespace dota {
+
+namespace {
+
+// A hero who dies while agility is stolen from him loses some of it for good to the thief.
+void keep_stolen(Context& c, Unit& victim, const Modifier& m, const EffectNode& n) {
+  Unit* thief = c.world.get(m.source);
+  const float kept = number(c, invocation_of(c, m), n, Role::AgiKeptOnDeath);
+  if (!thief || kept <= 0) return;
+  thief->extra_attr[ordinal(Attribute::Agi)] += kept;
+  victim.extra_attr[ordinal(Attribute::Agi)] -= kept;
+  thief->stats_dirty = victim.stats_dirty = true;
+}
+
+// Changes the charges of a hero's item that counts deaths near him.
+void count_death(Context& c, Unit& u, ItemState& item, int ability, const EffectNode& n, const Unit& victim) {
+  const Invocation inv = invocation_of(c, u, ability, 1);
+  int change = 0;
+  if (&u == &victim)
+    change = n.given(Role::LostFracKept)
+                 ? static_cast<int>(static_cast<float>(item.charges) * (number(c, inv, n, Role::LostFracKept) - 1))
+                 : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
+  else if (u.alive && u.team != victim.team && distance(u.pos, victim.pos) <= number(c, inv, n, Role::R))
+    change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));
+  item.charges = static_cast<std::int8_t>(std::clamp(item.charges + change, 0, 120));
+}
+
+// Of each kind of item of which only the closest gains a charge (Urn of Shadows, Spirit Vessel), the one to gain
+// it.
+struct Closest {
+  int ability = -1;
+  float far = 0;
+  Unit* bearer = nullptr;
+  ItemState* item = nullptr;
+  const EffectNode* node = nullptr;
+};
+
+}  // namespace
 
 void on_kill(Context& c, Unit& killer, Unit& victim) {
   const bool hero = victim.kind == UnitKind::Hero;
@@ -46,6 +84,7 @@ void on_death(Context& c, Unit& victim, Unit* killer) {
       }
     }
   each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim == Prim::OnHitStatSteal && (m.flags & kModDebuff)) keep_stolen(c, victim, m, n);
     if (n.prim != Prim::StackGain) return;
     if (n.on == Trigger::KillHeroWithin3s && !(m.source == w.handle(victim))) {
       if (Unit* killer = w.get(m.source)) {
@@ -60,6 +99,7 @@ void on_death(Context& c, Unit& victim, Unit* killer) {
     gain_stack(c, victim, inv, n, m.node, -lost);
   });
   if (victim.kind != UnitKind::Hero) return;
+  std::vector<Closest> closest;
   for (HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u) continue;
@@ -71,18 +111,23 @@ void on_death(Context& c, Unit& victim, Unit* killer) {
       for (const std::uint16_t r : p.roots) {
         const EffectNode& n = p.nodes[r];
         if (n.prim != Prim::ChargeOnNearbyDeath) continue;
-        const Invocation inv = invocation_of(c, *u, ability, 1);
-        int change = 0;
-        if (u == &victim)
-          change = n.given(Role::LostFracKept) ? static_cast<int>(static_cast<float>(item.charges) *
-                                                                  (number(c, inv, n, Role::LostFracKept) - 1))
-                                               : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
-        else if (u->alive && u->team != victim.team && distance(u->pos, victim.pos) <= number(c, inv, n, Role::R))
-          change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));
-        item.charges = static_cast<std::int8_t>(std::clamp(item.charges + change, 0, 120));
+        if (!n.given(Role::ClosestOnly)) {
+          count_death(c, *u, item, ability, n, victim);
+          continue;
+        }
+        if (!u->alive || u->team == victim.team) continue;
+        const Closest found{ability, distance(u->pos, victim.pos), u, &item, &n};
+        const auto same = std::find_if(closest.begin(), closest.end(),
+                                       [&](const Closest& other) { return other.ability == ability; });
+        if (same == closest.end())
+          closest.push_back(found);
+        else if (found.far < same->far)
+          *same = found;
       }
     }
   }
+  for (const Closest& found : closest)
+    count_death(c, *found.bearer, *found.item, found.ability, *found.node, victim);
 }
 
 }  // namespace dota

@@ -64,7 +64,7 @@ void run_on(Context& c, const Invocation& inv, int first, int count, Unit& targe
 // inv.killed.
 float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type);
 // Hits one enemy within r of p: any, or for periodic_strike the one with the least health.
-void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
+void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
 // Ends an area and what lives by it.
 void end_area(Context& c, Area& a);
 // One draw of the rising-counter distribution for a chance in percent; the counter is the caller's.

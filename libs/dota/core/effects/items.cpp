@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "effects/interpreter.hpp"
 #include "effects/items.hpp"
 #include "effects/program_node.hpp"
 #include "effects/running.hpp"
@@ -106,6 +107,15 @@ bool lay_down(Context& c, int item, int charges, Vec2 at) {
 void take_item(Context& c, HeroState& h, int slot) {
   h.items[slot] = ItemState{};
   items_changed(c, h);
+}
+
+void expire_item(Context& c, HeroState& h, int slot) {
+  const int ability = c.tables.items[h.items[slot].id].ability;
+  take_item(c, h, slot);
+  const Unit* u = c.world.get(h.unit);
+  if (!u || !u->alive || ability < 0) return;
+  Invocation inv = invocation_of(c, *u, ability, 1);
+  run_trigger(c, inv, Trigger::Expired);
 }
 
 void take_item(Context& c, Unit& u, int slot) {

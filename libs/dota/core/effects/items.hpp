@@ -14,9 +14,10 @@ bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, 
 int held_charges(const HeroState& h, int item);  // over all slots; items without charges count 1
 void items_changed(Context& c, HeroState& h);    // after any change of the hero's slots
 bool stack_item(Context& c, HeroState& h, int item, int charges, bool in_stash);
-void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
-void take_item(Context& c, Unit& u, int slot);       // the same of any unit, by the slot of an order (16 + i)
-void drop_items(Context& c, Unit& hero);             // what falls to the ground when he dies
+void take_item(Context& c, HeroState& h, int slot);    // out of the slot, gone
+void take_item(Context& c, Unit& u, int slot);         // the same of any unit, by the slot of an order (16 + i)
+void expire_item(Context& c, HeroState& h, int slot);  // out of the slot, with the item's effects "on": "expired"
+void drop_items(Context& c, Unit& hero);               // what falls to the ground when he dies
 // Whether the hero's hands, inventory and backpack, have room for it: the stash is elsewhere.
 bool hands_take(const Context& c, const HeroState& h, int item, int charges);
 bool take_up(Context& c, HeroState& h, int item, int charges);  // false: they have none

@@ -38,7 +38,8 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   if (hostile) f |= kModDebuff;
   if (inv.ability >= 0) {
     const AbilityDef& a = c.tables.abilities[inv.ability];
-    switch (n.prim == Prim::SpellImmune ? Dispellable::No : a.program.dispellable) {
+    const bool stays = n.prim == Prim::SpellImmune || n.prim == Prim::OncePerUnit;
+    switch (stays ? Dispellable::No : a.program.dispellable) {
       case Dispellable::Yes:
         f |= kModDispellable;
         break;
@@ -84,12 +85,17 @@ Invocation invocation_of(const Context& c, const Modifier& m) {
   return inv;
 }
 
+bool creep_numbers(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
+  if (target.kind == UnitKind::Hero) return false;
+  const float level = number(c, inv, n, Role::CreepLevel, nullptr, 1e9f);
+  return static_cast<float>(c.tables.units[target.type].level) <= level;
+}
+
 float duration_on(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
   if (!n.given(Role::Dur)) return kForever;
-  const bool hero = target.kind == UnitKind::Hero;
   const Unit* caster = c.world.get(inv.caster);
   Role r = Role::Dur;
-  if (!hero && n.given(Role::DurCreep)) r = Role::DurCreep;
+  if (n.given(Role::DurCreep) && creep_numbers(c, inv, n, target)) r = Role::DurCreep;
   if (n.given(Role::DurRanged) && caster && is_ranged(c, *caster)) r = Role::DurRanged;
   if (n.given(Role::DurVsRanged) && is_ranged(c, target)) r = Role::DurVsRanged;
   float d = number(c, inv, n, r, &target);
@@ -276,6 +282,39 @@ void remove_modifier(Context& c, int index) {
   w.modifier_free = static_cast<std::int16_t>(index);
   w.modifiers_watched[index >> 6] &= ~bit_of(index);
   mark_dirty(c, u);
+}
+
+void end_stacks_later(Context& c, const Modifier& m, int count, float seconds) {
+  World& w = c.world;
+  if (w.stack_ends_count == kMaxStackEnds) {  // they end with the last
+    ++w.dropped[ordinal(StatePool::StackEnds)];
+    return;
+  }
+  w.stack_ends[w.stack_ends_count++] = {w.time + seconds, static_cast<std::int16_t>(&m - w.modifiers.data()),
+                                        m.generation, static_cast<std::uint8_t>(count)};
+}
+
+void stack_ends_frame(Context& c) {
+  World& w = c.world;
+  for (int i = 0; i < w.stack_ends_count;) {
+    const StackEnd end = w.stack_ends[i];
+    Modifier& m = w.modifiers[end.modifier];
+    const bool gone = m.owner < 0 || m.generation != end.generation;
+    if (!gone && !w.due(end.at)) {
+      ++i;
+      continue;
+    }
+    w.stack_ends[i] = w.stack_ends[--w.stack_ends_count];
+    w.stack_ends[w.stack_ends_count] = StackEnd{};
+    if (gone) continue;
+    if (m.stacks <= end.count) {
+      remove_modifier(c, end.modifier);
+      continue;
+    }
+    m.stacks = static_cast<std::uint8_t>(m.stacks - end.count);
+    Unit& u = w.units[m.owner];
+    if (fill_stats(c, invocation_of(c, m), node_of(c, m.ability, m.node), u, m)) u.stats_dirty = true;
+  }
 }
 
 void watch_modifiers(Context& c) {

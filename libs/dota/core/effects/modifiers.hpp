@@ -25,6 +25,8 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
 void add_to_targets(Context& c, const Invocation& inv, const EffectNode& n, int node);
 // How long the node's modifier lasts on that unit: creep and ranged variants, status resistance of enemies.
 float duration_on(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
+// Whether a node's numbers for creeps hold for this unit: no hero, and no creep above its `creep_level`.
+bool creep_numbers(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
 // Runs f(modifier, node, index) for the unit's modifiers that work now, first come first. f may remove modifiers,
 // and the unit may die of it: what is freed on the way is not gone into.
 template <class F>
@@ -47,6 +49,9 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
 // What follows from its node and flags: Modifier::rests.
 bool rests(const Modifier& m, const EffectNode& n);
 void remove_modifier(Context& c, int index);
+// Takes so many stacks off the modifier again after that time.
+void end_stacks_later(Context& c, const Modifier& m, int count, float seconds);
+void stack_ends_frame(Context& c);  // once a timestep
 Modifier* find_modifier(World& w, const Unit& u, int name);
 const Modifier* find_modifier(const World& w, const Unit& u, int name);
 // Removes what a dispel may remove: debuffs when `of_debuffs`, else buffs.
@@ -64,6 +69,7 @@ bool use_stored_rune(Context& c, Unit& hero, int slot);  // runes.cpp: true when
 void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling, runes that are kept no longer
 // motion.cpp: whether a leap met an enemy hero, which ends it.
 bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u);
+void vanish(Context& c, Unit& u);  // status.cpp: what flies at a unit that becomes invisible loses it
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
 void finish_teleport(Context& c, Unit& u, Vec2 goal);          // motion.cpp
 Area* area_of(World& w, Handle owner, int ability, int node);  // area.cpp: the owner's that is active, or nullptr

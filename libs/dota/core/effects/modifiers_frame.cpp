@@ -103,7 +103,8 @@ void act_by_interval(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   if (n.on != Trigger::Interval || !u.alive || !active(u, m) || !c.world.due(m.ready)) return;
   Invocation inv = invocation_of(c, u, m.ability, m.level);
   m.ready = c.world.time + number(c, inv, n, Role::Interval);
-  if (n.prim == Prim::RandomTargetHits) strike_one(c, inv, n, u.pos, number(c, inv, n, Role::R));
+  if (n.prim == Prim::RandomTargetHits || n.prim == Prim::PeriodicStrike)
+    strike(c, inv, n, u.pos, number(c, inv, n, Role::R));
 }
 
 // While a hero takes aim with such an ability, everyone sees whom he aims at.
@@ -147,6 +148,7 @@ void modifiers_frame(Context& c) {
     if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in
       m.status = n.status;
       mark_dirty(c, u);
+      if (n.prim == Prim::Invis) vanish(c, u);
     }
     if ((m.motion.x != 0 || m.motion.y != 0) && w.time > m.start + kTimeSlack)
       place_unit(w, u, u.pos + m.motion * std::min(kDt, m.until - w.time + kDt));
@@ -185,6 +187,7 @@ void modifiers_frame(Context& c) {
     if (over) expire(c, i, m, n);
   }
   if (!slow) return;
+  stack_ends_frame(c);
   for (const HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive) continue;

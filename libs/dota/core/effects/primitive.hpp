@@ -24,7 +24,7 @@ namespace dota {
   X(Mod, "mod") X(Aura, "aura") X(StackGain, "stack_gain") X(StatDrain, "stat_drain")                              \
   X(OnHitStatSteal, "on_hit_stat_steal") X(NextAttackMod, "next_attack_mod") X(PassiveStats, "passive_stats")      \
   X(ReductionShield, "reduction_shield") X(DamageBlock, "damage_block") X(RespawnAdd, "respawn_add")               \
-  X(Dispel, "dispel") X(DispelOnDamage, "dispel_on_damage")                                                        \
+  X(OncePerUnit, "once_per_unit") X(Dispel, "dispel") X(DispelOnDamage, "dispel_on_damage")                        \
   X(Stun, "stun") X(Silence, "silence") X(Root, "root") X(Disarm, "disarm") X(Leash, "leash") X(Hex, "hex")        \
   X(Taunt, "taunt") X(Mute, "mute") X(Break, "break") X(Invis, "invis") X(Banish, "banish")                        \
   X(Ethereal, "ethereal") X(SpellImmune, "spell_immune") X(Phase, "phase") X(EvadeVision, "evade_vision")          \
@@ -108,7 +108,10 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(RequiresStandingStill, "requires_standing_still") X(DisabledByNeutralDamage, "disabled_by_neutral_damage")     \
   X(DamageDealtAndTaken, "damage_dealt_and_taken") X(LostFracKept, "lose_on_death_frac_kept")    \
   X(After, "after") X(Bounces, "bounces") X(BounceR, "bounce_r") X(ReturnDamagePct, "return_damage_pct")           \
-  X(ReturnHealPct, "return_heal_pct") X(RMid, "r_mid") X(PctMid, "pct_mid") X(RFar, "r_far") X(PctFar, "pct_far")
+  X(ReturnHealPct, "return_heal_pct") X(RMid, "r_mid") X(PctMid, "pct_mid") X(RFar, "r_far") X(PctFar, "pct_far") \
+  X(TicksAtStart, "ticks_at_start") X(CreepLevel, "creep_level") X(SparesAncients, "spares_ancients")              \
+  X(PrefersLinked, "prefers_linked") X(CountsOnce, "counts_once") X(OnePerTarget, "one_per_target")                \
+  X(ClosestOnly, "closest_only") X(AgiKeptOnDeath, "agi_kept_on_death")
 
 // clang-format on
 enum class Role : std::uint8_t {
@@ -138,7 +141,7 @@ constexpr std::uint32_t on(T... triggers) {
 // What does something when it is run: by a cast, a channel, a switch, an attack out of invisibility, a death, or
 // by another effect.
 constexpr std::uint32_t kActs = on(Trigger::Cast, Trigger::Channel, Trigger::ChannelEnd, Trigger::Toggle,
-                                   Trigger::InvisBreakAttack, Trigger::Death, Trigger::Then);
+                                   Trigger::InvisBreakAttack, Trigger::Death, Trigger::Expired, Trigger::Then);
 // Triggers of effects that last while the ability is learned or the item is held. A root node may omit them.
 constexpr std::uint32_t kHeld = on(Trigger::Cast, Trigger::Passive);
 enum Stay : bool { kOnce = false, kLasts = true };  // kLasts: it leaves a modifier that carries its name

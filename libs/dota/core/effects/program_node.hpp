@@ -73,6 +73,7 @@ struct EffectNode {
        dispels = false, unlimited_range = false;
   bool stacking = false, separate = false;  // modifier: a second application adds a stack; or a separate instance
   bool own_only = false, instant_attack = false;
+  bool hits_all = false;   // periodic strike: everyone in reach at once
   bool reappears = false;  // invis: an attack or a cast shows its bearer until it has faded again
   // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
   bool rests = false, rests_on_others = false;
@@ -91,6 +92,7 @@ struct EffectNode {
   std::int16_t ability = -1;   // Tables::abilities: another one that it casts
   std::int16_t stack = -1;     // modifier name of a named stack
   std::uint16_t then_first = 0, then_count = 0, alt_first = 0, alt_count = 0;
+  std::string family;                      // of effects that reach a unit once in a time
   std::string name;                        // unit or item named by the node, until link_programs()
   std::array<std::int8_t, kRoles> role{};  // index into values; -1: not given
   std::vector<Value> values;

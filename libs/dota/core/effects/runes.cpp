@@ -41,6 +41,17 @@ bool store_rune(Context& c, Unit& hero, int kind) {
   return false;
 }
 
+void refill_bottle(Context& c, Unit& hero) {
+  HeroState* h = hero_of(c.world, hero);
+  if (!h) return;
+  for (int slot = 0; slot < kInventory; ++slot) {
+    ItemState& s = h->items[slot];
+    if (!c.world.due(s.enabled_at) || !stores_runes(c, s)) continue;
+    s.charges = static_cast<std::int8_t>(c.tables.game->bottle_charges);
+    return;
+  }
+}
+
 bool use_stored_rune(Context& c, Unit& hero, int slot) {
   ItemState* s = item_state(c.world, hero, slot);
   if (!s || s->toggle <= 0 || !stores_runes(c, *s)) return false;

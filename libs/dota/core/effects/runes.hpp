@@ -9,5 +9,6 @@ namespace dota {
 // them.
 void apply_rune(Context& c, Unit& u, int kind);
 bool store_rune(Context& c, Unit& hero, int kind);  // a bottle takes it: true
+void refill_bottle(Context& c, Unit& hero);         // as a bounty rune does
 
 }  // namespace dota

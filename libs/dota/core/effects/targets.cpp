@@ -42,6 +42,12 @@ void add_around(Context& c, const Invocation& inv, const EffectNode& n, Who who,
       case Who::AlliedHeroes:
         meant = ally && hero;
         break;
+      case Who::AlliedHeroesAndBuildings:
+        meant = ally && (hero || is_building(u.kind));
+        break;
+      case Who::AlliesAndBuildings:
+        meant = ally;
+        break;
       case Who::Allies:
       case Who::AlliesAndSelf:
         meant = ally && !is_building(u.kind);

@@ -197,7 +197,7 @@ void refresh_stats(Context& c, Unit& u) {
     const float per[3] = {t[Stat::Str], t[Stat::Agi], t[Stat::Int]};
     float total[3];
     for (std::size_t i = 0; i < 3; ++i)
-      total[i] = std::max(0.0f, hero.base[i] + hero.gain[i] * static_cast<float>(h->level - 1) + u.extra_attr[i] +
+      total[i] = std::max(1.0f, hero.base[i] + hero.gain[i] * static_cast<float>(h->level - 1) + u.extra_attr[i] +
                                     t[Stat::All] + per[i]);
     u.str = total[0];
     u.agi = total[1];
@@ -222,7 +222,7 @@ void refresh_stats(Context& c, Unit& u) {
   hp *= 1 + t[Stat::MaxHpPct] / 100;
   rescale(u.hp, u.max_hp, std::max(1.0f, hp));
   rescale(u.mana, u.max_mana, std::max(0.0f, mana));
-  u.hp_regen = regen * (1 + t[Stat::HpRegenAmpPct] / 100) + u.max_hp * t[Stat::HpRegenPctMax] / 100;
+  u.hp_regen = (regen + u.max_hp * t[Stat::HpRegenPctMax] / 100) * (1 + t[Stat::HpRegenAmpPct] / 100);
   u.mana_regen = mana_regen * (1 + t[Stat::ManaRegenAmpPct] / 100);
   u.armor = armor * (1 + t[Stat::ArmorPct] / 100);
   u.magic_resist = 1 - resist_pass;
@@ -248,7 +248,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.spell_lifesteal = t[Stat::SpellLifestealPct] / 100;
   u.spell_amp = spell_amp / 100;
   u.heal_amp = 1 + t[Stat::HealAmpPct] / 100;
-  u.phys_taken = 1 + t[Stat::PhysTakenPct] / 100;
+  u.attack_taken = 1 + t[Stat::AttackTakenPct] / 100;
   u.dmg_dealt = 1 + t[Stat::DmgDealtPct] / 100;
   u.cooldown_red = t[Stat::CooldownRedPct] / 100;
   u.mana_cost_red = t[Stat::ManaCostRedPct] / 100;

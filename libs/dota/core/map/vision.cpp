@@ -182,7 +182,7 @@ bool cell_visible(const World& w, int team, Vec2 p) {
 
 bool unit_visible(const World& w, int team, const Unit& u) {
   if (u.team == team || (u.status & kRevealed)) return true;
-  if ((u.status & kUnseen) || !cell_visible(w, team, u.pos)) return false;
+  if ((u.status & kUnseen) || (w.due(u.shown_until) && !cell_visible(w, team, u.pos))) return false;
   if (!(u.status & kInvisible) || (u.status & kTrueSighted)) return true;
   return team >= 0 && team < kTeams && bit_at(w.fog[team].true_sight, u.pos);
 }

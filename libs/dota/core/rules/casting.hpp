@@ -15,6 +15,9 @@ constexpr std::uint32_t kind_bit(UnitKind kind) { return 1u << static_cast<unsig
 static_assert(kUnitKinds <= 32);
 // Attackable, of one of the kinds (a bit each), within range of the edge; nullptr when none.
 Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds = ~0u);
+// The same by urgency: who attacks a hero of u's side before who attacks anyone on it before the rest, the nearest
+// of them first; `avoid` only when there is nobody else.
+Unit* most_urgent_enemy(Context& c, Unit& u, float range, std::uint32_t kinds = ~0u, Handle avoid = {});
 
 // Where a cast order aims: its target's place, its tree, or its point.
 Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o);

@@ -76,16 +76,27 @@ void spawn_wave(Context& c, int team, int lane) {
     }
 }
 
-// The nearest enemy; a peaceful first wave passes heroes until enemy creeps are within its reach, wherever among
-// them a hero stands.
-Unit* look_around(Context& c, Unit& u) {
+// A peaceful first wave passes heroes until enemy creeps are within its reach, wherever among them a hero stands.
+Unit* look_around(Context& c, Unit& u, Handle avoid = {}) {
   const float range = c.tables.units[u.type].acquisition_range;
   if (u.first_wave) {
     if (!nearest_enemy(c, u, range, kind_bit(UnitKind::LaneCreep)))
-      return nearest_enemy(c, u, range, ~kind_bit(UnitKind::Hero));
+      return most_urgent_enemy(c, u, range, ~kind_bit(UnitKind::Hero), avoid);
     u.first_wave = 0;
   }
-  return nearest_enemy(c, u, range);
+  return most_urgent_enemy(c, u, range, ~0u, avoid);
+}
+
+// The attacker's order on one of his own side sheds the creep's anger: it turns to somebody else, if there is
+// anybody.
+void shed_aggro(Context& c, Unit& u, const Unit& attacker) {
+  const Handle shed = c.world.handle(attacker);
+  if (!(u.aggro_target == shed) && !(u.attack_target == shed)) return;
+  u.aggro_target = Handle{};
+  const Unit* other = look_around(c, u, shed);
+  if (!other || other == &attacker) return;
+  u.attack_target = c.world.handle(*other);
+  if (u.act == Act::AttackWindup) u.act = Act::Idle;
 }
 
 void walk_lane(Context& c, Unit& u) {
@@ -158,8 +169,8 @@ void notify_attack_order(Context& c, Unit& attacker, Unit& target) {
         u.aggro_target = w.handle(attacker);
         u.aggro_until = w.time + g.aggro_duration;
         u.aggro_ready = w.time + g.aggro_cooldown;
-      } else if (target.team == attacker.team && u.aggro_target == w.handle(attacker)) {
-        u.aggro_target = Handle{};  // an order on the own creep sheds their anger
+      } else if (target.team == attacker.team) {
+        shed_aggro(c, u, attacker);
       }
     } else if (u.kind == UnitKind::Tower) {
       tower_notices(c, u, attacker, on_hero && u.team == target.team, target.team == attacker.team);

@@ -68,7 +68,7 @@ void arrange_items(Context& c, HeroState& h) {
     const bool in_use = u && u->act == Act::Channel && u->order.slot == 16 + slot;
     const ItemDef& def = c.tables.items[s.id];
     if (def.consumable && def.initial_charges > 0 && s.charges <= 0 && !in_use) take_item(c, h, slot);
-    if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.due(h.aegis_expires)) take_item(c, h, slot);
+    if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.due(h.aegis_expires)) expire_item(c, h, slot);
   }
   if (h.by_hand()) return;
   const bool reach_stash = !c.settings.courier_scripted || at_home(c, h);

@@ -28,12 +28,14 @@ bool same(const Order& a, const Order& b) {
 void attack_nearby(Context& c, Unit& u, bool reach_only) {
   World& w = c.world;
   Unit* target = w.get(u.attack_target);
-  if (target && (!can_attack(c, u, *target) || !is_enemy(u, *target))) target = nullptr;
+  // Nobody gives himself away without an order (tooltip of Cloak and Dagger).
+  const bool hides = (u.status & kInvisible) != 0;
+  if (target && (hides || !can_attack(c, u, *target) || !is_enemy(u, *target))) target = nullptr;
   const float acquisition = c.tables.units[u.type].acquisition_range;
   if (target && reach_only && !in_attack_range(u, *target)) target = nullptr;
   if (target && distance(u.pos, target->pos) > acquisition + u.radius + target->radius) target = nullptr;
   const int index = w.handle(u).index;
-  if (!target && (w.frame + index) % kSearchFrames == 0)
+  if (!target && !hides && (w.frame + index) % kSearchFrames == 0)
     target = nearest_enemy(c, u, reach_only ? u.attack_range : acquisition);
   if (!target) {
     u.attack_target = Handle{};
@@ -77,13 +79,26 @@ void end_order(Context& c, Unit& u) {
   u.velocity = Vec2{};
 }
 
-Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds) {
+namespace {
+
+// 0 for who attacks a hero of u's side, 1 for who attacks anyone on it, else 2.
+int urgency(const World& w, const Unit& u, const Unit& other) {
+  if (other.act != Act::AttackWindup && other.act != Act::AttackBackswing) return 2;
+  const Unit* victim = w.get(other.attack_target);
+  if (!victim || !victim->alive || victim->team != u.team) return 2;
+  return victim->kind == UnitKind::Hero ? 0 : 1;
+}
+
+// The enemy of the lowest rank, of several the nearest.
+template <class Rank>
+Unit* first_enemy(Context& c, Unit& u, float range, std::uint32_t kinds, Rank&& rank) {
   World& w = c.world;
   bool any = false;
   for (int team = 0; team <= kNeutralTeam; ++team)
     any = any || (team != u.team && team_near(w, team, u.pos, range + u.radius));
   if (!any) return nullptr;
   Unit* best = nullptr;
+  int best_rank = 0;
   float best_distance = 1e9f;
   for (Unit& other : units_near(c, u.pos, range + u.radius)) {
     if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
@@ -95,12 +110,27 @@ Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds) {
         (u.kind != UnitKind::LaneCreep || other.aggro_target.index < 0))
       continue;
     const float d = distance(u.pos, other.pos) - other.radius;
-    if (d < best_distance && d <= range + u.radius && can_attack(c, u, other)) {
-      best = &other;
-      best_distance = d;
-    }
+    if (d > range + u.radius) continue;
+    const int r = rank(other);
+    if (best && (r != best_rank ? r > best_rank : d >= best_distance)) continue;
+    if (!can_attack(c, u, other)) continue;
+    best = &other;
+    best_rank = r;
+    best_distance = d;
   }
   return best;
+}
+
+}  // namespace
+
+Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds) {
+  return first_enemy(c, u, range, kinds, [](const Unit&) { return 0; });
+}
+
+Unit* most_urgent_enemy(Context& c, Unit& u, float range, std::uint32_t kinds, Handle avoid) {
+  return first_enemy(c, u, range, kinds, [&](const Unit& other) {
+    return c.world.handle(other) == avoid ? 3 : urgency(c.world, u, other);
+  });
 }
 
 void issue_order(Context& c, Unit& u, const Order& o) {

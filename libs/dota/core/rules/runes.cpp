@@ -33,6 +33,7 @@ void take_pickup(Context& c, Unit& hero, int pickup) {
     const float gold = g.bounty_base + g.bounty_per_min * std::floor(w.time / 60);
     for (int i = hero.team * 5; i < hero.team * 5 + 5; ++i)
       give_gold(c, w.heroes[i], gold, false);
+    refill_bottle(c, hero);
     return;
   }
   if (!store_rune(c, hero, p.kind)) apply_rune(c, hero, p.kind);

@@ -172,7 +172,7 @@ void prefetch_end(const World& w) {
 
 void queue_step(const World& w, PrefetchQueue& ahead) {
   const auto add = [&](const void* memory, std::size_t bytes) { ahead.add(memory, bytes); };
-  visit_frame_memory(w, offsetof(Unit, padding), add);
+  visit_frame_memory(w, sizeof(Unit), add);
   visit_end_memory(w, add);
 }
 

@@ -271,6 +271,9 @@ class State {
       if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node) ||
                        !ticks(a.next_tick, a.interval)))
         return false;
+    if (!within(w_.stack_ends_count, kMaxStackEnds + 1)) return false;
+    for (int i = 0; i < w_.stack_ends_count; ++i)
+      if (!within(w_.stack_ends[i].modifier, kMaxModifiers)) return false;
     for (const Delayed& d : w_.delayed)
       if (d.active && (d.team > kNeutralTeam || !node(d.ability, d.node))) return false;
     return true;

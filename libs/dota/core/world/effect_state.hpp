@@ -49,6 +49,14 @@ struct Modifier {
   Handle aim;   // the one target it is for (Hurricane Pike)
 };
 
+// Stacks of a modifier that end before its others.
+struct StackEnd {
+  float at = 0;  // game time
+  std::int16_t modifier = -1;
+  std::uint16_t generation = 0;
+  std::uint8_t count = 0;
+};
+
 struct Projectile {
   enum class Kind : std::uint8_t { None, Attack, Homing, Point, Linear } kind = Kind::None;
   std::uint8_t team = kNeutralTeam, level = 1;

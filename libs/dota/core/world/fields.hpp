@@ -70,14 +70,14 @@ void fields(V& visit, const Unit& u) {
   visit.all(u.max_hp, u.max_mana, u.hp_regen, u.mana_regen, u.armor, u.magic_resist, u.move_speed, u.attack_speed,
             u.attack_interval, u.attack_point, u.attack_range, u.dmg_min, u.dmg_max, u.dmg_bonus, u.turn_rate,
             u.vision_day, u.vision_night, u.true_sight, u.evasion, u.miss, u.lifesteal, u.spell_amp,
-            u.status_resist, u.heal_amp, u.phys_taken, u.dmg_dealt, u.str, u.agi, u.intellect, u.radius,
+            u.status_resist, u.heal_amp, u.attack_taken, u.dmg_dealt, u.str, u.agi, u.intellect, u.radius,
             u.cooldown_red, u.mana_cost_red, u.cast_range, u.gold_per_10s, u.xp_bonus, u.spell_lifesteal, u.status,
             u.stats_dirty);
   visit.all(u.extra_hp, u.extra_dmg, u.extra_armor, u.extra_gold, u.extra_ms, u.extra_hp_regen, u.extra_mana_regen,
             u.extra_mr, u.extra_as, u.extra_attr, u.aura_armor);
-  visit.all(u.order, u.queued, u.act, u.act_until, u.attack_ready, u.last_attack, u.last_damaged_by_hero,
-            u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left,
-            u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
+  visit.all(u.order, u.queued, u.act, u.act_until, u.attack_ready, u.last_attack, u.last_damaged_by_player,
+            u.shown_until, u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready,
+            u.expires, u.hits_left, u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
   visit.all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
   visit.all(u.loadout, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
             u.credited, u.drawn_by, u.stacker, u.first_wave, u.died_at);
@@ -106,6 +106,10 @@ void fields(V& visit, const Delayed& d) {
   visit.all(d.active, d.team, d.level, d.step, d.owner, d.target, d.point, d.at, d.ability, d.node);
 }
 template <class V>
+void fields(V& visit, const StackEnd& s) {
+  visit.all(s.at, s.modifier, s.generation, s.count);
+}
+template <class V>
 void fields(V& visit, const Arrival& a) {
   visit.all(a.anchor, a.at, a.hero);
 }
@@ -131,10 +135,10 @@ template <class V>
 void fields(V& visit, const World& w) {
   visit.all(w.seed, w.rng, w.frame, w.step_index, w.time, w.winner, w.heroes_per_team, w.is_day, w.units,
             w.units_end, w.freed, w.loadouts, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end,
-            w.projectiles, w.projectiles_end, w.areas, w.delayed, w.heroes, w.teams, w.camps, w.pickups, w.ground,
-            w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave, w.waves, w.roshan_respawn,
-            w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood, w.next_power_rune, w.next_bounty,
-            w.last_rune_kind);
+            w.projectiles, w.projectiles_end, w.areas, w.delayed, w.stack_ends, w.stack_ends_count, w.heroes,
+            w.teams, w.camps, w.pickups, w.ground, w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave,
+            w.waves, w.roshan_respawn, w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood,
+            w.next_power_rune, w.next_bounty, w.last_rune_kind);
 }
 
 // A new field of the state must be added above; then the size here is brought up to date.

@@ -121,7 +121,7 @@ struct alignas(64) Unit {
 
   float armor = 0, magic_resist = 0;  // derived; resist: fraction
   float attack_speed = 100, attack_interval = 1, attack_point = 0, dmg_min = 0, dmg_max = 0, dmg_bonus = 0;
-  float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1,
+  float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, attack_taken = 1,
         dmg_dealt = 1;
   float str = 0, agi = 0, intellect = 0;
   float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
@@ -129,7 +129,8 @@ struct alignas(64) Unit {
   std::int16_t loadout = -1;    // its abilities and items in World::loadouts; a hero's are in its HeroState
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   float last_attack = -99;      // game time the last attack was launched
-  float last_damaged_by_hero = -99;
+  float last_damaged_by_player = -99;
+  float shown_until = -99;  // it attacked out of the fog: its victims' team sees it
   float aggro_ready = -99;
   Handle last_attacker;
   Handle owner;  // wards, summons
@@ -151,10 +152,9 @@ struct alignas(64) Unit {
   std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
   // One entry a timestep, newest at World::step_index % kHistory; a line of memory of its own.
   alignas(64) std::array<float, kHistory> hp_history{};
-  // An odd number of lines: with an even one the first lines of all units would share a fraction of a cache's
-  // sets.
-  std::array<std::byte, 64> padding{};
 };
+// With an even number the first lines of all units would share a fraction of a cache's sets.
+static_assert(sizeof(Unit) / 64 % 2 == 1, "a unit takes an odd number of lines of memory");
 
 // Here and where else a value is mostly what it was: written only where it changes, since a line of memory that
 // was written to goes all the way back when another game takes its turn.

@@ -9,7 +9,8 @@ namespace dota {
 
 constexpr int kTeams = 2, kRadiant = 0, kDire = 1, kNeutralTeam = 2;
 constexpr int kMaxHeroes = 10;  // team t's hero i is t * 5 + i
-constexpr int kMaxUnits = 384, kMaxModifiers = 1536, kMaxProjectiles = 384, kMaxAreas = 128, kMaxDelayed = 256;
+constexpr int kMaxUnits = 384, kMaxModifiers = 1536, kMaxProjectiles = 384, kMaxAreas = 128, kMaxDelayed = 256,
+              kMaxStackEnds = 512;
 constexpr int kMaxLoadouts = 96, kMaxGroundItems = 16, kMaxEvents = 192;
 constexpr int kAbilitySlots = 6, kItemSlots = 16;  // items: 6 inventory, 3 backpack, 6 stash, 1 town portal
 constexpr int kInventory = 6, kBackpackFirst = 6, kStashFirst = 9, kTpSlot = 15;

@@ -54,6 +54,7 @@ enum class StatePool : std::uint8_t {
   Projectiles,
   Areas,
   Delayed,
+  StackEnds,
   GroundItems,
   Events,
   Consequences,  // of one blow, one out of the other: Context::depth
@@ -96,6 +97,8 @@ struct World {
   std::array<Area, kMaxAreas> areas{};
   std::array<Delayed, kMaxDelayed> delayed{};
   std::int16_t areas_end = 0, delayed_end = 0;  // behind the last that is active; the checksum leaves them out
+  std::array<StackEnd, kMaxStackEnds> stack_ends{};
+  std::int16_t stack_ends_count = 0;  // the first so many are in use
   std::array<HeroState, kMaxHeroes> heroes{};
   std::array<TeamState, kTeams> teams{};
   std::array<Camp, kMaxCamps> camps{};

@@ -43,7 +43,8 @@ constexpr Word<Trigger> kTriggers[] = {{"cast", Trigger::Cast},
                                        {"auto", Trigger::Auto},
                                        {"invis_break_attack", Trigger::InvisBreakAttack},
                                        {"target_attacked", Trigger::TargetAttacked},
-                                       {"toggle_include_creeps", Trigger::ToggleIncludeCreeps}};
+                                       {"toggle_include_creeps", Trigger::ToggleIncludeCreeps},
+                                       {"expired", Trigger::Expired}};
 constexpr Word<Who> kWho[] = {{"self", Who::Self},
                               {"target", Who::Target},
                               {"enemies", Who::Enemies},
@@ -60,6 +61,8 @@ constexpr Word<Who> kWho[] = {{"self", Who::Self},
                               {"behind_target", Who::BehindTarget},
                               {"self_or_enemy", Who::SelfOrEnemy},
                               {"enemies_and_buildings", Who::EnemiesAndBuildings},
+                              {"allies_and_buildings", Who::AlliesAndBuildings},
+                              {"allied_heroes_and_buildings", Who::AlliedHeroesAndBuildings},
                               {"allied_building", Who::AlliedBuilding},
                               {"allied_building_or_creep", Who::AlliedBuildingOrCreep},
                               {"allied_building_creep_or_hero", Who::AlliedBuildingCreepOrHero},
@@ -225,6 +228,14 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
   const auto only = [&](const char* word) {
     if (v.string != word) missing(std::string(primitive_name(n.prim)) + "." + key + " " + v.string);
   };
+  if (key == "family") {
+    n.family = v.string;
+    return;
+  }
+  if (key == "stack" && v.string == "each") {
+    n.separate = true;
+    return;
+  }
   if (key == "stack") {
     if (n.prim == Prim::StackGain)
       n.stack = intern_modifier(tables_, "stack_" + v.string);
@@ -270,7 +281,10 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     return;
   }
   if (key == "pattern") return only("cycle_4_quadrants");
-  if (key == "pick") return only("lowest_hp_enemy");
+  if (key == "pick") {
+    n.hits_all = v.string == "all";
+    return n.hits_all ? void() : only("lowest_hp_enemy");
+  }
   if (key == "targets") return only("enemy_heroes");
   if (key == "counts") return only("player_owned_damage");
   if (key == "until") {

@@ -27,7 +27,7 @@ void ground_area(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (!a) return;
   a->start += wait;
   a->interval = number(c, inv, n, Role::Interval, nullptr, 1);
-  a->next_tick = a->start + a->interval;
+  a->next_tick = a->start + (n.given(Role::TicksAtStart) ? 0 : a->interval);
 }
 
 void vision(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -72,6 +72,17 @@ Invocation invocation_of(const Area& a) {
   return inv;
 }
 
+// Whether another area of the same cast's owner, ability and kind, an earlier one, covers the place too.
+bool covered(const World& w, const Area& a, Vec2 p) {
+  for (const Area& other : w.areas_in_use()) {
+    if (&other == &a || !other.active || !(other.owner == a.owner) || other.ability != a.ability ||
+        other.node != a.node || !w.due(other.start) || distance(other.pos, p) > other.radius)
+      continue;
+    if (other.start < a.start || (other.start == a.start && &other < &a)) return true;
+  }
+  return false;
+}
+
 void hit_around(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r, float amount) {
   for (Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r)) {
     if (u.alive) ability_damage(c, inv, u, amount, n.type);
@@ -90,18 +101,44 @@ void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
 
 }  // namespace
 
-void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
+namespace {
+
+// Whether the caster draws a stat from the unit along a link.
+bool linked(const Context& c, Handle caster, Handle unit) {
+  for (const Area& a : c.world.areas_in_use())
+    if (a.active && a.owner == caster && a.follow == unit && node_of(c, a.ability, a.node).prim == Prim::StatDrain)
+      return true;
+  return false;
+}
+
+// The enemy with the least health, of the linked ones if there are any.
+Unit* weakest(Context& c, const Invocation& inv, const EffectNode& n, const UnitList& near) {
+  Unit* best = nullptr;
+  bool best_linked = false;
+  for (Unit& u : near) {
+    const bool tied = n.given(Role::PrefersLinked) && linked(c, inv.caster, c.world.handle(u));
+    if (best && (best_linked != tied ? best_linked : best->hp <= u.hp)) continue;
+    best = &u;
+    best_linked = tied;
+  }
+  return best;
+}
+
+}  // namespace
+
+void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
   const UnitList near = select_around(c, inv, n, Who::Enemies, p, r);
   if (near.empty()) return;
-  Unit* struck = &near[0];
-  if (n.prim == Prim::PeriodicStrike) {
+  const auto hit = [&](Unit& u) {
+    ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+    if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+  };
+  if (n.hits_all) {
     for (Unit& u : near)
-      if (u.hp < struck->hp) struck = &u;
+      if (u.alive) hit(u);
   } else {
-    struck = &near[c.world.rng.below(near.size())];
+    hit(n.prim == Prim::PeriodicStrike ? *weakest(c, inv, n, near) : near[c.world.rng.below(near.size())]);
   }
-  ability_damage(c, inv, *struck, number(c, inv, n, Role::Amount), n.type);
-  if (struck->alive) run_on(c, inv, n.then_first, n.then_count, *struck);
 }
 
 namespace {
@@ -192,14 +229,17 @@ void tick(Context& c, Area& a, const EffectNode& n) {
   Invocation inv = invocation_of(a);
   switch (n.prim) {
     case Prim::GroundArea:
-      if (n.given(Role::Dps)) hit_around(c, inv, n, a.pos, a.radius, number(c, inv, n, Role::Dps) * a.interval);
+      if (!n.given(Role::Dps)) break;
+      for (Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius))
+        if (u.alive && !(n.given(Role::CountsOnce) && covered(c.world, a, u.pos)))
+          ability_damage(c, inv, u, number(c, inv, n, Role::Dps) * a.interval, n.type);
       break;
     case Prim::RandomExplosions:
       explode(c, inv, n, a);
       break;
     case Prim::RandomTargetHits:
     case Prim::PeriodicStrike:
-      strike_one(c, inv, n, a.pos, a.radius);
+      strike(c, inv, n, a.pos, a.radius);
       break;
     case Prim::DelayedAoe:
       pulse(c, inv, n, a);
@@ -343,7 +383,8 @@ void reveal_effects(Context& c) {
 
 std::span<const PrimitiveSpec> area_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::GroundArea, ground_area, kActs, kLasts, 0, "dur delay dps interval stats linger",
+      {Prim::GroundArea, ground_area, kActs, kLasts, 0,
+       "dur delay dps interval stats linger ticks_at_start counts_once",
        "hits_buildings: enemies are units, not buildings"},
       {Prim::Vision, vision, kActs, kOnce, 0, "r dur", ""},
       {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted, "dur r", ""},

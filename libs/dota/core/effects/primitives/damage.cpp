@@ -62,7 +62,7 @@ void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
   const float interval = number(c, inv, n, Role::Interval, nullptr, 1);
   for (Unit& u : select_targets(c, inv, n)) {
-    const bool hero = u.kind == UnitKind::Hero;
+    const bool creep = creep_numbers(c, inv, n, u);
     Role r = Role::Dps;
     if (caster && is_ranged(c, *caster) && n.given(Role::DpsRanged)) r = Role::DpsRanged;
     if (is_building(u.kind) && n.given(Role::DpsBuilding)) r = Role::DpsBuilding;
@@ -72,9 +72,9 @@ void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
       continue;
     }
     if (n.given(Role::Total)) {
-      const float whole = number(c, inv, n, !hero && n.given(Role::DurCreep) ? Role::DurCreep : Role::Dur, &u);
+      const float whole = number(c, inv, n, creep && n.given(Role::DurCreep) ? Role::DurCreep : Role::Dur, &u);
       const float total =
-          number(c, inv, n, !hero && n.given(Role::TotalCreep) ? Role::TotalCreep : Role::Total, &u);
+          number(c, inv, n, creep && n.given(Role::TotalCreep) ? Role::TotalCreep : Role::Total, &u);
       each += total / std::max(1.0f, std::floor(whole / interval + 0.5f));
     }
     Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
@@ -94,6 +94,7 @@ void damage_missing_hp(Context& c, Invocation& inv, const EffectNode& n, int) {
 void damage_pct_max_hp(Context& c, Invocation& inv, const EffectNode& n, int) {
   const float pct = number(c, inv, n, Role::PctPerSec) * number(c, inv, n, Role::Interval);
   for (Unit& u : select_targets(c, inv, n)) {
+    if (n.given(Role::SparesAncients) && c.tables.units[u.type].ancient) continue;
     ability_damage(c, inv, u, pct / 100 * u.max_hp, n.type);
   }
 }
@@ -174,17 +175,17 @@ std::span<const PrimitiveSpec> damage_primitives() {
        ""},
       {Prim::Dot, dot, kActs, kLasts, 0,
        "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total "
-       "total_creep interval dur dur_creep",
+       "total_creep interval dur dur_creep creep_level",
        ""},
       {Prim::DamageMissingHp, damage_missing_hp, kActs, kOnce, 0, "factor delay", ""},
-      {Prim::DamagePctMaxHp, damage_pct_max_hp, kActs, kLasts, 0, "pct_per_sec interval", ""},
+      {Prim::DamagePctMaxHp, damage_pct_max_hp, kActs, kLasts, 0, "pct_per_sec interval spares_ancients", ""},
       {Prim::Execute, execute, kActs, kOnce, 0, "hp_below else_damage", ""},
       {Prim::DelayedAoe, delayed_aoe, kActs, kOnce, 0, "delay pulses pulse_interval then", ""},
       {Prim::RandomExplosions, field, kActs, kOnce, 0, "interval dur min_dist max_dist r amount pattern", ""},
       {Prim::RandomTargetHits, field, kActs | on(Trigger::Interval), kLasts, 0, "dur rate amount interval then",
        "count: one at a time is the only number"},
-      {Prim::PeriodicStrike, field, kActs, kLasts, 0, "dur interval amount pick then",
-       "hits_buildings: enemies are units, not buildings"},
+      {Prim::PeriodicStrike, field, kActs | on(Trigger::Interval), kLasts, 0,
+       "dur interval amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},
       {Prim::ManaBurn, mana_burn, kActs, kOnce, 0, "amount damage_factor", ""},
       {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0, "bursts interval pct", ""},
       {Prim::DamageReturn, as_buff, kActs, kLasts, 0, "dur pct",

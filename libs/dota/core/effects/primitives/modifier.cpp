@@ -55,9 +55,22 @@ void dispel_now(Context& c, Invocation& inv, const EffectNode& n, int) {
   }
 }
 
-void respawn_add(Context& c, Invocation& inv, const EffectNode& n, int) {
-  const Unit* u = c.world.get(inv.target);
-  if (HeroState* h = u ? hero_of(c.world, *u) : nullptr) h->respawn_at += number(c, inv, n, Role::Amount);
+// A death while it lasts is the caster's kill, and takes longer to come back from: hero_death() reads it.
+void respawn_add(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  for (Unit& u : select_targets(c, inv, n))
+    add_modifier(c, u, inv, n, node, number(c, inv, n, Role::Dur));
+}
+
+// Runs its effects on the targets that nothing of the same family has reached for so long.
+void once_per_unit(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  for (Unit& u : select_targets(c, inv, n)) {
+    bool reached = false;
+    each_modifier(c, u, [&](Modifier&, const EffectNode& other, int) {
+      reached = reached || (other.prim == Prim::OncePerUnit && other.family == n.family);
+    });
+    if (reached || !add_modifier(c, u, inv, n, node, number(c, inv, n, Role::Dur))) continue;
+    run_on(c, inv, n.then_first, n.then_count, u);
+  }
 }
 
 // Draws a stat from the target to the caster: so much at once, or more with each second of a link.
@@ -85,8 +98,8 @@ void as_learned(Context& c, Invocation& inv, const EffectNode& n, int node) { ad
 }  // namespace
 
 void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNode& n, int node, int amount) {
-  // Stacks that run out sit beside the passive that gains them; lasting ones are counted on it. Each gain renews
-  // the time of all of them.
+  // Stacks that run out, each at its own time, sit beside the passive that gains them; lasting ones are counted on
+  // it.
   const bool timed = n.given(Role::Dur);
   const bool beside = timed && n.passive;
   int before = 0;
@@ -98,6 +111,7 @@ void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNod
   int limit = 255;
   if (n.given(Role::Max)) limit = std::min(limit, static_cast<int>(number(c, inv, n, Role::Max)));
   m->stacks = static_cast<std::uint8_t>(std::clamp(before + amount, 0, limit));
+  if (timed && m->stacks > before) end_stacks_later(c, *m, m->stacks - before, number(c, inv, n, Role::Dur));
   if (!timed) {
     m->flags |= kModKept;
     if (AbilityState* a = ability_state(c.world, bearer, slot_of(c, bearer, inv.ability)))
@@ -118,9 +132,9 @@ std::span<const PrimitiveSpec> modifier_primitives() {
        ""},
       {Prim::StackGain, stack_gain, kActs | on(Trigger::KillUnit, Trigger::KillHeroWithin3s), kLasts, 0,
        "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},
-      {Prim::NextAttackMod, next_attack_mod, kActs, kLasts, 0, "stats expires", ""},
+      {Prim::NextAttackMod, next_attack_mod, kActs, kLasts, 0, "stats expires true_strike", ""},
       {Prim::PassiveStats, as_learned, kHeld, kLasts, 0,
-       "stats else_stats per_charge broken_for delay disabled_by_neutral_damage",
+       "stats else_stats per_charge broken_for melee ranged delay disabled_by_neutral_damage",
        "breaks_on: attacks made on heroes and attacks suffered are the only words"},
       {Prim::DamageBlock, as_learned, kHeld, kLasts, 0, "amount chance_pct melee ranged", ""},
       {Prim::DispelOnDamage, as_learned, kHeld, kLasts, 0, "threshold reset_after counts", ""},
@@ -128,8 +142,10 @@ std::span<const PrimitiveSpec> modifier_primitives() {
       {Prim::ReductionShield, reduction_shield, kActs | on(Trigger::Auto), kLasts, 0,
        "amount plus_caster_str_factor dur per_instance min_damage icd", "uses: the item's charges are the uses"},
       {Prim::Dispel, dispel_now, kActs, kOnce, 0, "delay pulses", ""},
-      {Prim::RespawnAdd, respawn_add, kActs, kOnce, 0, "amount", ""},
-      {Prim::OnHitStatSteal, as_learned, kHeld, kLasts, 0, "target_loses_each_attr self_gains dur stack", ""},
+      {Prim::RespawnAdd, respawn_add, kActs, kLasts, 0, "amount dur", ""},
+      {Prim::OncePerUnit, once_per_unit, kActs, kLasts, 0, "family dur then", ""},
+      {Prim::OnHitStatSteal, as_learned, kHeld, kLasts, 0,
+       "target_loses_each_attr self_gains dur stack agi_kept_on_death", ""},
   };
   return kSpecs;
 }

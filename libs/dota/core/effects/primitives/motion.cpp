@@ -71,6 +71,9 @@ void pull(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
   for (Unit& u : select_targets(c, inv, n)) {
+    each_modifier(c, u, [&](Modifier&, const EffectNode& other, int i) {  // it breaks leashes (patch 7.20)
+      if (other.prim == Prim::Leash) remove_modifier(c, i);
+    });
     shove(c, inv, n, node, u, heading(u.facing));
   }
 }

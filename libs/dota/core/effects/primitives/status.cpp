@@ -1,6 +1,7 @@
 // Primitives of the group "status": bits a unit is under for a time.
 #include <algorithm>
 
+#include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/running.hpp"
 #include "map/map_data.hpp"
@@ -14,6 +15,19 @@ constexpr float kFlight = 1000;  // as far as a creature in fear runs from where
 
 void status(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
 
+// Roots and leashes end a teleport under way, but no other channel (patch 7.20).
+void end_teleport(Context& c, Unit& u) {
+  if (u.act != Act::Channel) return;
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, u, u.order.slot, &level);
+  if (a && a->root_disables) break_channel(c, u);
+}
+
+void root(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  for (Unit& u : select_targets(c, inv, n))
+    if (add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u))) end_teleport(c, u);
+}
+
 void spell_immune(Context& c, Invocation& inv, const EffectNode& n, int node) {
   for (Unit& u : select_targets(c, inv, n)) {
     if (n.dispels) dispel(c, u, true, n.strong);
@@ -25,6 +39,7 @@ void invis(Context& c, Invocation& inv, const EffectNode& n, int node) {
   for (Unit& u : select_targets(c, inv, n)) {
     Modifier* m = add_modifier(c, u, inv, n, node, n.until_action ? kForever : duration_on(c, inv, n, u));
     if (m) m->ready = c.world.time + number(c, inv, n, Role::Fade);
+    if (m && m->status) vanish(c, u);
   }
 }
 
@@ -76,20 +91,26 @@ void banish(Context& c, Invocation& inv, const EffectNode& n, int node) {
 void leash(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
   for (Unit& u : select_targets(c, inv, n)) {
-    if (Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u)))
+    if (Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u))) {
       m->anchor = caster ? caster->pos : u.pos;
+      end_teleport(c, u);
+    }
   }
 }
 
 }  // namespace
+
+void vanish(Context& c, Unit& u) {
+  if (!(u.status & kTrueSighted)) disjoint(c, u);
+}
 
 std::span<const PrimitiveSpec> status_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Stun, status, kActs, kLasts, kStunned, "dur dur_creep pierces_immunity", ""},
       {Prim::Silence, status, kActs, kLasts, kSilenced,
        "dur end_damage_pct_of_taken attackers_crit_pct true_strike", ""},
-      {Prim::Root, status, kActs, kLasts, kRooted, "dur dur_creep", ""},
-      {Prim::Disarm, status, kActs, kLasts, kDisarmed, "dur dur_creep dur_vs_ranged", ""},
+      {Prim::Root, root, kActs, kLasts, kRooted, "dur dur_creep creep_level", ""},
+      {Prim::Disarm, status, kActs, kLasts, kDisarmed, "dur dur_creep creep_level dur_vs_ranged", ""},
       {Prim::Hex, status, kActs, kLasts, kHexed | kSilenced | kDisarmed | kMuted, "dur ms_set",
        "kills_illusions: the game has no illusions"},
       {Prim::Mute, status, kActs, kLasts, kMuted, "dur", ""},
