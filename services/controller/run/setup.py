@@ -4,6 +4,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from dota.rule_changes import REVISION, changes_since
 from dota.spaces import Layout
 from dota.tables import hero_ids
 from five.agent.surgery.plan import MAX_PARAMETERS
@@ -16,6 +17,9 @@ from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
 
 log = logging.getLogger(__name__)
+
+RULES = "rules"  # document: the revision of the game's rules that the run plays by
+FIRST_RULES = 1  # of runs without the document
 
 
 def config_document(config: RunConfig) -> dict[str, Any]:
@@ -54,6 +58,7 @@ def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = Fals
     """
     if state.config() is None:
         require_feasible(config)
+        state.redis.hset(state.keys.documents, RULES, REVISION)  # type: ignore[arg-type]
     if state.create(config_document(config), who, initial_record(config)):
         log.info("run created: %r", config.name)
         return
@@ -70,11 +75,24 @@ def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = Fals
     for key, file, held in drift(config, record):
         log.warning("%s is %r in the configuration file and %r in the run's record, which takes precedence", key,
                     file, held)
+    note_rule_changes(state, who)
     if resume:
         now = state.status()
         if now is not None and now.status in ENDED:
             state.transition(Status.STARTING, who, "resumed", record.epoch)
         state.events.append(who, "run.resumed")
+
+
+def note_rule_changes(state: RunState, who: str) -> None:
+    """Warn once, with an event, if the rules of this release's game differ from those that the run has played by."""
+    stored = state.document(RULES)
+    before = stored if isinstance(stored, int) else FIRST_RULES
+    if before == REVISION:
+        return
+    for change in changes_since(before):
+        log.warning("the game's rules have changed since this run last played: %s", change)
+    state.events.append(who, "run.rules_changed", {"from": before, "to": REVISION})
+    state.redis.hset(state.keys.documents, RULES, REVISION)  # type: ignore[arg-type]
 
 
 def _record_from_stored_config(state: RunState, config: RunConfig) -> RunRecord:
