@@ -236,7 +236,8 @@ async def _fuzz(minutes: float, seed: int, out: Path, report: Callable[[str], ob
 
 
 def _store(out: Path, number: int, what: str, errors: list[str]) -> Path:
-    path = out / "findings" / "sockets" / hashlib.sha256(re.sub(r"[0-9]+", "", what).encode()).hexdigest()[:12]
+    kind = re.sub(r"0x[0-9a-f]+|[0-9]+", "", what)
+    path = out / "findings" / "sockets" / hashlib.sha256(kind.encode()).hexdigest()[:12]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"seed": number, "what": what, "errors": errors}, indent=1))
     return path
