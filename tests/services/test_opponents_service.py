@@ -63,7 +63,8 @@ async def test_opponent_gets_the_other_side(service: OpponentService, pool: Oppo
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"run": "other"}, "run 'other': this service serves run 'trial'"), ({"run": "zebra"}, "run 'zebra'"), ({"run": ""}, "run ''"),
+    ({"run": "other"}, "run 'other': this service serves run 'trial'"),
+    ({"run": "zebra"}, "run 'zebra'"), ({"run": ""}, "run ''"),
     ({"game_id": ""}, "game_id has 0 characters"), ({"game_id": "x" * (MAX_ID + 1)}, "game_id has 129 characters"),
     ({"epoch": 0}, "epoch is missing")])
 async def test_invalid_message_is_refused(service: OpponentService, changes: dict[str, Any], words: str) -> None:

@@ -100,7 +100,7 @@ def _fan_out(made: Sequence[bytes], viewers: int, chunks: int) -> float:
         views = [hub.watch("0" * 16) for _ in range(viewers)]
 
         async def watch(view: object) -> None:
-            stream = hub.chunks(view)  # type: ignore[arg-type]
+            stream = hub.chunks(view, heartbeat=15.0)  # type: ignore[arg-type]
             for _ in range(chunks + 1):
                 await anext(stream)
 

@@ -12,7 +12,8 @@ MAX_EVENTS = 5000  # of each source; the oldest are dropped first
 KINDS = {
     "run.cut_over": "surgery", "anneal.made_the_game": "anneal", "optimizer.resumed": "restart",
     "run.created": "start", "run.starting": "start", "run.pausing": "pause", "run.stopping": "stop",
-    "run.rules_changed": "restart", "run.failed": "failure", "run.restored": "restart", "operation.failed": "failure", "events.lost": "failure",
+    "run.failed": "failure", "run.restored": "restart", "run.rules_changed": "restart",
+    "operation.failed": "failure", "events.lost": "failure",
 }
 ANNEAL = "anneal."
 

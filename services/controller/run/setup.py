@@ -58,7 +58,7 @@ def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = Fals
     """
     if state.config() is None:
         require_feasible(config)
-        state.redis.hset(state.keys.documents, RULES, REVISION)  # type: ignore[arg-type]
+        state.redis.hset(state.keys.documents, RULES, REVISION)
     if state.create(config_document(config), who, initial_record(config)):
         log.info("run created: %r", config.name)
         return
@@ -92,7 +92,7 @@ def note_rule_changes(state: RunState, who: str) -> None:
     for change in changes_since(before):
         log.warning("the game's rules have changed since this run last played: %s", change)
     state.events.append(who, "run.rules_changed", {"from": before, "to": REVISION})
-    state.redis.hset(state.keys.documents, RULES, REVISION)  # type: ignore[arg-type]
+    state.redis.hset(state.keys.documents, RULES, REVISION)
 
 
 def _record_from_stored_config(state: RunState, config: RunConfig) -> RunRecord:
