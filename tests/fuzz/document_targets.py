@@ -138,8 +138,7 @@ TARGETS = [
                 ModelSchema((TensorSpec("w", (3, 4), "float32"),), "a" * 16, MODEL).to_json(),
                 decoders=("five/agent/model/schema.py:ModelSchema.from_json",)),
     json_target("agent-spec", agent_spec, AgentSpec(GAME, MODEL).to_json(),
-                decoders=("five/agent/surgery/spec.py:AgentSpec.from_json",
-                          "five/services/controller/surgery/plans.py:_schema_of")),
+                decoders=("five/agent/surgery/spec.py:AgentSpec.from_json",)),
     json_target("applied-plan", migration, applied(),
                 decoders=("five/agent/surgery/chain.py:AppliedMigration.from_json",)),
     Target("plan", "files", plan, plans, decoders=(

@@ -29,6 +29,7 @@ TRUSTED = {
     "dota/tables.py:load_tables": OWN_DATA,
     "five/services/controller/console/static_files.py:ConsoleSite.__init__": OWN_DATA,
     "dota/play.py:InteractiveGame.frame": OWN_OUTPUT,
+    "five/evaluation/draft_table.py:_load_partial": OWN_OUTPUT,
     "dota/vec_game.py:VecGame.commands": OWN_OUTPUT,
     "dota/vec_game.py:VecGame.slot_units": OWN_OUTPUT,
     "rapid/codec.py:register": OWN_OUTPUT,

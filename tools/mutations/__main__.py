@@ -50,11 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
         if outcome.verdict != "killed":
             print(describe(outcome), flush=True)
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # removes the copies
     started = time.monotonic()
     equivalent = EquivalentMutants(given.equivalent) if given.equivalent else EquivalentMutants()
-    outcomes = Campaign(root, selection, given.sample or None, given.seed, given.workers, given.budget,
-                        given.timeout, equivalent, report).run()
+    campaign = Campaign(root, selection, given.sample or None, given.seed, given.workers, given.budget,
+                        given.timeout, equivalent, report)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # removes the copies
+    try:
+        outcomes = campaign.run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
     title = (f"sample={given.sample or 'all'} seed={given.seed} files={len(selection.targets)} mutants={len(outcomes)} "
              f"minutes={(time.monotonic() - started) / 60:.1f}")
     print(f"\n{title}\n{write_report(output, outcomes, title)}\n\nSurvivors: {output / 'survivors.md'}")

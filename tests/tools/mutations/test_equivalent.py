@@ -11,12 +11,14 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def statements(tree: ast.Module, text: str, definition: str) -> str:
-    """Return the source of a definition, of the whole file for "", with single blanks."""
+    """Return the source of a definition with its decorators, of the whole file for "", with single blanks."""
     nodes: list[ast.AST] = [tree]
     for name in filter(None, definition.split(".")):
         nodes = [node for parent in nodes for node in getattr(parent, "body", [])
                  if getattr(node, "name", None) == name]
-    return " ".join(" ".join(ast.get_source_segment(text, node) or text for node in nodes).split())
+    parts = [part for node in nodes for part in (*getattr(node, "decorator_list", []), node)]
+    found = ["@" * isinstance(part, ast.expr) + (ast.get_source_segment(text, part) or text) for part in parts]
+    return " ".join(" ".join(found).split())
 
 
 @pytest.mark.parametrize("key", EquivalentMutants().reasons, ids=lambda key: f"{Path(key[0]).name}:{key[1]}")
