@@ -1,15 +1,18 @@
 """Games of bots: their order and seeds, and the statistics of the spectator's view."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from dota.config import GameConfig
-from dota.vec_game import TEAMS, Winner
+from dota.config import GameConfig, evaluation_game
+from dota.vec_game import STATS, TEAMS, VecGame, Winner
 from five.evaluation import bot_games
 from five.evaluation.bot_games import (
     TIMED_ITEMS,
     BotGameRecord,
     TeamRecord,
+    _GameObserver,
     full_game_config,
     play,
     quick_game_config,
@@ -105,7 +108,7 @@ def test_score_is_of_the_first_bot(winner: Winner, side: int, score: float) -> N
 
 
 def test_aegis_is_counted_once_for_the_team() -> None:
-    watch = bot_games._GameObserver()
+    watch = _GameObserver()
     for taken in ([0, 0], [1, 0], [0, 0.5], [0, 0], [1, 0]):
         watch.roshan(np.array(taken, np.float32))
     assert [team.roshans for team in watch.teams] == [2, 1]
@@ -119,3 +122,90 @@ def test_quick_games_are_short_mirror_matches() -> None:
     assert (slots.neutral_creeps, slots.buildings, slots.wards, slots.couriers) == (0, 3, 0, 0)
     assert (quick.start_seconds, quick.max_game_seconds, full.max_game_seconds) == (-30, 900, 4800)
     assert full.heroes_per_team == 5 and len(full.hero_pool) > 5 and full.neutrals
+
+
+class GivenViews(VecGame):
+    """A game whose spectator's view, time and statistics a test sets."""
+
+    def __init__(self) -> None:
+        super().__init__(evaluation_game(quick_game_config()), 1, 0, 1, observations=False)
+        self.units: list[dict[str, Any]] = []
+
+    def spectate(self, index: int) -> dict[str, Any]:
+        return {"units": self.units}
+
+    def look(self, watch: _GameObserver, seconds: float, *units: dict[str, Any]) -> None:
+        self.units = list(units)
+        self.game_time[0] = seconds
+        watch.look(self, 0)
+
+
+def unit(kind: str, team: int, hero: int = -1, items: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"kind": kind, "team": team, "hero": hero, "items": list(items)}
+
+
+def towers(radiant: int, dire: int) -> list[dict[str, Any]]:
+    """Towers of both teams, and units of other kinds."""
+    return [unit("tower", 0)] * radiant + [unit("tower", 1)] * dire + [unit("barracks", 0), unit("creep", 1)]
+
+
+@pytest.fixture
+def game() -> GivenViews:
+    return GivenViews()
+
+
+@pytest.fixture
+def watch() -> _GameObserver:
+    return _GameObserver()
+
+
+def lost(watch: _GameObserver) -> list[int]:
+    return [team.towers_lost for team in watch.teams]
+
+
+def test_towers_are_lost_by_their_owner(game: GivenViews, watch: _GameObserver) -> None:
+    game.look(watch, 0.0, *towers(3, 2))
+    assert lost(watch) == [0, 0] and watch.first_tower is None, "the first look sets how many towers there are"
+    game.look(watch, 240.0, *towers(3, 1))
+    assert lost(watch) == [0, 1] and watch.first_tower == 240
+    game.look(watch, 300.0, *towers(1, 1))
+    assert lost(watch) == [2, 1] and watch.first_tower == 240, "the first tower stays the first"
+
+
+def test_purchases_have_the_minute_of_each_hero(game: GivenViews, watch: _GameObserver) -> None:
+    boots, wand = "item_boots", "item_magic_wand"
+    courier = unit("courier", 1, items=(boots,))
+    game.look(watch, 60.0, courier, unit("hero", 0, 0, ("item_tango", "", boots)), unit("hero", 1, 5))
+    game.look(watch, 90.0, courier, unit("hero", 0, 0, (boots, wand)), unit("hero", 0, 1, (boots,)))
+    game.look(watch, 120.0, unit("hero", 0, 0), unit("hero", 1, 5, (wand,)))
+    game.look(watch, 150.0, unit("hero", 0, 0, (boots,)))  # bought again
+    assert watch.teams[0].items == {boots: [1, 1.5], wand: [1.5]}, "couriers and other items do not count"
+    assert watch.teams[1].items == {wand: [2]}
+
+
+def test_marks_are_taken_at_the_first_look_of_their_minute(game: GivenViews, watch: _GameObserver) -> None:
+    def look(seconds: float, scale: float) -> None:
+        for at, name in enumerate(("net_worth", "xp", "last_hits"), 1):
+            game.stats[0, :, :, STATS.index(name)] = [[scale * at], [scale * at + 0.5]]
+        game.look(watch, seconds)
+
+    for seconds, scale in ((599.0, 1.0), (600.0, 2.0), (630.0, 3.0), (1215.0, 4.0), (1230.0, 5.0)):
+        look(seconds, scale)
+    radiant, dire = watch.teams
+    assert (radiant.net_worth, radiant.xp, radiant.marked_last_hits) == (
+        {10: 2, 20: 4}, {10: 4, 20: 8}, {10: 6, 20: 12})
+    assert (dire.net_worth, dire.xp, dire.marked_last_hits) == (
+        {10: 2.5, 20: 4.5}, {10: 4.5, 20: 8.5}, {10: 6.5, 20: 12.5})
+
+
+def test_games_are_looked_at_in_intervals_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    look = _GameObserver.look
+
+    def note(self: _GameObserver, games: VecGame, place: int) -> None:
+        looks.append(round(float(games.game_time[place])))
+        look(self, games, place)
+
+    monkeypatch.setattr(_GameObserver, "look", note)
+    play(quick_game_config().model_copy(update={"max_game_seconds": 25.0}), "random", "random", 1)
+    assert looks == [0, 10, 20, 25], "every 10 seconds from the horn, and when the game is over"
