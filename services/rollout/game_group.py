@@ -114,7 +114,7 @@ class GameGroup:
         games = self.buffer.games
         self._records: list[GameRecord] = []
         self._all_games = np.arange(games, dtype=np.int32)
-        self._reward_std = 1.0
+        self._reward_std: float  # of the newest answer; no segment is cut before the first
         self._traced: tuple[int, str] | None = None  # a sampled step and its trace, until its segment is cut
         self._net_worth = self.dependencies.environment.statistic_names.index("net_worth")
 
@@ -238,7 +238,7 @@ class GameGroup:
         if len(newest):
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
-        sample_starts = rows[slots.flags(step).ravel()[rows] & WANT_STATE != 0]
+        sample_starts = rows[np.flatnonzero(slots.flags(step).ravel()[rows] & WANT_STATE)]
         full = slots.full_segments(step)
         if len(full):
             answer_row = {int(row): i for i, row in enumerate(sample_starts)}

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from rapid.telemetry import tracing
 from tests.agent.plain_samples import steps_of
 from tests.services.counting import HEROES, CountingGames, Versions
 from tests.services.inference_server import InferenceServer
-from tests.services.test_rollout import SAMPLES, UNROLL, Opponents, of_games, play
+from tests.services.test_rollout import SAMPLES, UNROLL, Opponents, check_recurrence, of_games, play
 
 
 async def test_progress_counts_steps_games_and_segments() -> None:
@@ -117,6 +118,31 @@ async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.Monk
     assert done.group.progress.games == 0
 
 
+async def test_pauses_between_requests_grow_in_each_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failing inference is asked less and less often, at least every 5 s. The next outage starts with short pauses."""
+    slept: list[float] = []
+
+    async def quick(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(game_group, "asyncio", SimpleNamespace(sleep=quick))
+    async with InferenceServer(Versions(0)) as server:
+        policy = server.builder.created[0]
+        act, failures = policy.act, {3: 8, 12: 2}  # by played step
+
+        def failing(*arguments: Any, **options: Any) -> Any:
+            if failures.get(games.steps, 0):
+                failures[games.steps] -= 1
+                raise RuntimeError("the forward pass broke")
+            return act(*arguments, **options)
+
+        policy.act = failing  # type: ignore[method-assign]
+        games = CountingGames([[50]])
+        done = await play(games, 20, [server])
+    assert slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 0.1, 0.2]
+    assert done.group.progress.recoveries == len(slept) and done.group.progress.abandoned_games == 0
+
+
 @pytest.mark.parametrize("pauses", [(), (17,)], ids=["full segments", "cut by a pause"])
 @pytest.mark.parametrize("scripted", [0.0, 1.0], ids=["self-play", "bots"])
 async def test_unfinished_segment_has_its_own_sides_predictions(scripted: float, pauses: Collection[int]) -> None:
@@ -197,6 +223,8 @@ async def test_sampled_step_is_traced_once_until_its_segment(monkeypatch: pytest
     assert [s.traceparent for s in traced] == [f"{parent}/segment" for _, parent in recorded]
     assert np.all([steps_of(s) for s in traced])
     assert len({parent for _, parent in recorded}) == len(recorded)  # each sampled step has one segment
+    sides = {int(s.arrays["shared"][0, 2]) for s in done.segments}
+    assert check_recurrence(done.segments, [[100], [100]]) > 0 and sides == {0, 1, 2, 3}, "a trace replaced a segment"
 
 
 async def test_record_has_the_heroes_of_its_own_game() -> None:

@@ -172,7 +172,7 @@ def test_no_ordinal_is_claimed_when_every_optimizer_is_sent_to() -> None:
 
 def test_ranks_of_one_rollout_differ_where_repetitions_meet() -> None:
     """Also with few optimizers, where the same order is repeated, and in the first repetition."""
-    for optimizers, per_process in ((9, 8), (20, 8), (21, 8), (22, 8), (23, 8), (11, 5), (12, 5), (13, 5), (7, 2)):
+    for optimizers, per_process in (*((n, 8) for n in range(9, 30)), *((n, 5) for n in range(6, 20)), (7, 2)):
         for ordinal in range(40):
             ranks = assigned_ranks(ordinal, 40, optimizers, per_process)
             assert len(set(ranks)) == len(ranks) == per_process, (optimizers, ordinal)
@@ -188,3 +188,13 @@ def test_repetitions_have_different_orders() -> None:
     for optimizers, per_process in ((64, 8), (63, 3), (24, 8)):
         found = set().union(*(groups(repetition, optimizers, per_process) for repetition in range(4)))
         assert len(found) == 4 * (optimizers // per_process), (optimizers, per_process)
+
+
+@pytest.mark.parametrize(("optimizers", "per_process"), [(21, 8), (22, 8), (27, 8), (12, 5), (13, 5), (3, 2)])
+def test_orders_differ_from_three_overlaps_on(optimizers: int, per_process: int) -> None:
+    """A rollout has ranks of two repetitions here; three times the ranks that can meet suffice for a new order."""
+    ranks = [rank for ordinal in range(optimizers) for rank in assigned_ranks(ordinal, optimizers, optimizers,
+                                                                              per_process)]
+    repetitions = [tuple(ranks[i:i + optimizers]) for i in range(0, len(ranks), optimizers)]
+    assert all(sorted(order) == list(range(optimizers)) for order in repetitions), "a repetition lacks a rank"
+    assert len(set(repetitions)) > 1, "every repetition has the same order"
