@@ -1,5 +1,6 @@
 """Training loop: versions, idle periods and measured staleness."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
+from five.services.optimizer.stored_arrays import StoredArrays
 from five.services.optimizer.version_records import VersionWindow, quantile
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
@@ -17,6 +19,7 @@ from tests.services.optimizer_cases import (
     StateInMemory,
     Versions,
     feed,
+    segment,
     stored_segment,
     training,
     until,
@@ -66,6 +69,19 @@ def test_staleness_is_measured_at_consumption(tmp_path: Path) -> None:
     # The first step's samples are all new; of the second step's, only first uses count.
     new = 4 + 12 - 8 * record["mean_uses"]
     assert 4 <= new <= 8 and run.learned_hero_steps == new / 8 * run.intake.hero_steps
+
+
+def test_padding_has_no_staleness_on_the_metrics_page(tmp_path: Path) -> None:
+    run = training(tmp_path, Versions(), StateInMemory())
+    run.start()
+    for i in range(4):
+        arrays = segment(2, 0, i)
+        arrays["mask"][UNROLL - 1::UNROLL] = 0  # the last step of each sample
+        run.intake.admit(replace(stored_segment(str(i), seed=i), arrays=StoredArrays.from_arrays(arrays, 2)))
+    before = staleness_buckets()
+    until(run, 1)
+    consumed = {le: value - before[le] for le, value in staleness_buckets().items()}
+    assert consumed["+Inf"] == 2 * 4 * (UNROLL - 1), "only played steps are counted"
 
 
 def test_training_is_idle_while_the_run_is_paused(tmp_path: Path) -> None:
