@@ -56,6 +56,14 @@ def test_inputs_read_labels_of_the_normaliser() -> None:
     assert read == kept
 
 
+def test_row_of_no_id_is_known_where_the_model_pads() -> None:
+    """The model never trains such a row, so surgeries and fixtures leave it zero."""
+    labels = policy_labels(*CASES["five heroes"])
+    padded = [name for name, module in Policy(*CASES["five heroes"]).named_modules()
+              if isinstance(module, torch.nn.Embedding) and module.padding_idx == 0]
+    assert padded and not [name for name in padded if not labels[f"{name}.weight"].none]
+
+
 @pytest.mark.parametrize("name", ["five heroes", "split"])
 def test_initializer_matches_the_layer(name: str) -> None:
     of, config = CASES[name]
