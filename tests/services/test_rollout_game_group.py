@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +30,12 @@ async def test_progress_counts_steps_games_and_segments() -> None:
     assert (progress.newest_version, progress.recoveries, progress.abandoned_games) == (3, 0, 0)
     assert progress.forward_us > 0 and not progress.is_idle
     assert min(progress.act_seconds, progress.step_seconds, progress.cut_seconds, progress.wait_seconds) > 0
+
+
+def test_totals_start_at_zero_before_any_version_is_known() -> None:
+    totals = asdict(GroupProgress())
+    assert (totals.pop("newest_version"), totals.pop("is_idle")) == (-1, True)
+    assert not any(totals.values()), totals
 
 
 async def test_steps_of_a_bots_side_are_not_counted() -> None:
