@@ -75,9 +75,9 @@ def test_first_purchases_are_timed(lane: list[BotGameRecord]) -> None:
 
 def test_without_a_look_only_results_are_recorded() -> None:
     seen: list[BotGameRecord] = []
-    (game,) = play(short(), "scripted", "scripted", 1, look=False, on_game=seen.append)
-    assert seen == [game] == play(short(), "scripted", "scripted", 1, seed=0, look=False)
-    assert game.seconds == pytest.approx(20) and game.first_tower is None
+    (game,) = play(short(40.0), "scripted", "scripted", 1, look=False, on_game=seen.append)
+    assert seen == [game] == play(short(40.0), "scripted", "scripted", 1, seed=0, look=False)
+    assert game.seconds == pytest.approx(40) and game.first_tower is None
     assert all(not team.xp and not team.items and team.towers_lost == 0 for team in game.teams)
 
 
