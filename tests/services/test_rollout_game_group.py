@@ -32,10 +32,13 @@ async def test_progress_counts_steps_games_and_segments() -> None:
     assert min(progress.act_seconds, progress.step_seconds, progress.cut_seconds, progress.wait_seconds) > 0
 
 
-def test_totals_start_at_zero_before_any_version_is_known() -> None:
-    totals = asdict(GroupProgress())
-    assert (totals.pop("newest_version"), totals.pop("is_idle")) == (-1, True)
+async def test_group_without_a_step_has_no_totals() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[50]]), 0, [server])
+    totals = asdict(done.group.progress)
+    assert (totals.pop("newest_version"), totals.pop("is_idle")) == (-1, False)
     assert not any(totals.values()), totals
+    assert GroupProgress().is_idle, "a group that has not begun to play has nothing to send"
 
 
 async def test_steps_of_a_bots_side_are_not_counted() -> None:
