@@ -108,12 +108,9 @@ class Campaign:
             text = (copy.path / target.source).read_text(encoding="utf-8")
             copy.write(target.source, mutant.text)
             try:
-                tests = recorded.get(target.module, [])
-                # A file that only runs on import is executed by no test in particular.
-                covering = covering_tests(tests, target.source, text, mutant.line) or [
-                    test for test in tests if test.file == target.own_test and not any(
-                        other.lines.get(target.source) for other in tests)]
-                outcome = self._run(copy, target, mutant, covering)
+                tests = covering_tests(recorded.get(target.module, []), target.source, text, mutant.line,
+                                       target.own_test)
+                outcome = self._run(copy, target, mutant, tests)
             finally:
                 copy.write(target.source, text)
         with self._lock:

@@ -49,16 +49,19 @@ def _digest(root: Path, name: str) -> str:
     return hashlib.sha256(name.encode() + b"\n" + (root / name).read_bytes()).hexdigest()[:16]
 
 
-def covering_tests(tests: list[RecordedTest], source: str, text: str, line: int) -> list[RecordedTest]:
+def covering_tests(tests: list[RecordedTest], source: str, text: str, line: int, own_test: str | None = None
+                   ) -> list[RecordedTest]:
     """Return the tests that execute the statement at a line.
 
     No test executes a statement that runs on import. For a function's default values and decorators these are the tests
-    that execute the function, for others all that execute something in the file.
+    that execute the function, for others those of the file's own test and all that execute something in the file.
     """
     here = [test for test in tests if test.lines.get(source)]
     span, runs_on_import = _executed_with(text, line)
     found = [test for test in here if test.lines[source] & span]
-    return here if runs_on_import and not found else found
+    if found or not runs_on_import:
+        return found
+    return here + [test for test in tests if test.file == own_test and not test.lines.get(source)]
 
 
 def _executed_with(text: str, line: int) -> tuple[frozenset[int], bool]:
