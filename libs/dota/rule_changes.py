@@ -19,7 +19,12 @@ CHANGES: tuple[tuple[str, ...], ...] = (
      "invisible heroes do not attack without an order, and vanishing evades projectiles; casts do not end Smoke",
      "leashes and roots end teleports; Force Staff breaks leashes",
      "Mekansm, Guardian Greaves and Crimson Guard reach a unit once in a time; only the closest Urn gains a charge",
-     "attackers out of the fog are seen for two seconds"),
+     "attackers out of the fog are seen for two seconds",
+     "damage by Roshan and fountains disables Blink Dagger and Heart of Tarrasque, mere loss of health does not; Heart "
+     "rests for 5 s on melee heroes and amplifies its own regeneration",
+     "two Nethertoxins of one Viper count once, a target bears one Spirit Siphon, both ways of a Plasma Field slow",
+     "changed numbers or targets: Aegis, Basher, Bloodstone, Bottle, Dust, Enchant Totem, Eye of the Storm, Frost "
+     "Shield, Frostbite, Heartstopper Aura, Shrapnel, Sinister Gaze, Unstable Current; attributes are at least 1"),
 )
 """What each revision changed, oldest first."""
 REVISION = len(CHANGES)
