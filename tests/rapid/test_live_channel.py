@@ -111,7 +111,7 @@ def test_subscriber_receives_each_message(channel: LiveChannel, database: redis.
     assert channel.publish(CHUNK) == 0, "nobody listens"
     listeners = [channel.subscribe(), channel.subscribe()]
     for listener in listeners:
-        assert listener.get_message(timeout=1.0) is None, "the confirmation of the subscription is no message"
+        assert listener.get_message(timeout=1.0) is None, "the confirmation of the subscription is not delivered"
     assert LiveChannel(database, "another").publish(CHUNK) == 0
     assert channel.publish(CHUNK) == 2
     for listener in listeners:

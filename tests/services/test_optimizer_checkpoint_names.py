@@ -40,7 +40,7 @@ def test_signature_is_valid_for_one_file_and_key() -> None:
     name = CheckpointName(7, 2, 31).signed(KEY, REF)
     assert name[:3] == (7, 2, 31) and name.is_signed(KEY, REF)
     assert CheckpointName.parse(name.text()) == name
-    assert name.signed(KEY, REF) == name, "the present signature is not part of what is signed"
+    assert name.signed(KEY, REF) == name, "the present signature is not signed again"
     for other in (name._replace(version=8), name._replace(epoch=3), name._replace(fence=30),
                   name._replace(signature=SIGNATURE), name._replace(signature=""), CheckpointName(7, 2, 31)):
         assert not other.is_signed(KEY, REF), other
