@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.dota.conftest import read_data
-from tests.dota.shown import BY_WORD, words
-from tests.dota.tooltip_tables import FOLDER, NOT_PLAYED, SOURCES, Row, read, tests_of
+from tests.dota.shown import words
+from tests.dota.tooltip_tables import FOLDER, NOT_PLAYED, SOURCES, Row, names_in, read
 
 DATA = {patch: read_data(patch) for patch in ("7.21d", "7.19")}
 HEROES = sorted({hero for data in DATA.values() for hero in data["heroes"]["heroes"]})
@@ -77,7 +77,7 @@ def test_each_clause_has_a_source_and_a_test_that_exists(path: Path) -> None:
             continue
         assert row.program and row.tests(), f"{row.where}: how the program says it, and a test or '{NOT_PLAYED}reason'"
         for file, name in row.tests():
-            assert name in tests_of(file), f"{row.where}: no test {file}::{name}"
+            assert name in names_in(file), f"{row.where}: no test {file}::{name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
