@@ -58,7 +58,7 @@ def read(path: Path) -> list[Row]:
 
 
 @cache
-def tests_of(file: str) -> set[str]:
+def names_in(file: str) -> set[str]:
     """Return the names of a file's tests; no names if there is no such file."""
     path = TESTS / file
     tree = ast.parse(path.read_text("utf-8")) if path.is_file() else ast.Module([], [])
