@@ -31,7 +31,10 @@ class Arena:
         """Stop the unit's regeneration and attacks."""
         self.world.set_unit(unit, extra_hp_regen=0, extra_mana_regen=0)
         u = self.world.unit(unit)
-        self.world.set_unit(unit, extra_hp_regen=-u["hp_regen"], extra_mana_regen=-u["mana_regen"], attack_ready=1e9)
+        self.world.set_unit(unit, extra_hp_regen=1, extra_mana_regen=1)
+        more = self.world.unit(unit)  # attributes multiply what is added (7.19)
+        stopped = {f"extra_{of}": -u[of] / (more[of] - u[of]) for of in ("hp_regen", "mana_regen") if more[of] > u[of]}
+        self.world.set_unit(unit, **({"extra_hp_regen": 0, "extra_mana_regen": 0} | stopped), attack_ready=1e9)
 
     def unit(self, hero: int) -> int:
         index: int = self.world.hero(hero)["unit"]

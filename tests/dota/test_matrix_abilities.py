@@ -202,6 +202,7 @@ def timed(ability: str) -> list[stated.Stated]:
 TIMED = [(h, a) for h, a in ALL if timed(a)]
 # Nodes that the plain scene does not reach.
 ELSEWHERE = {
+    ("phantom_assassin_blur", "evade_vision"): "an enemy is near: tests/dota/test_abilities_phantom_assassin.py",
     ("lich_sinister_gaze", "pull_to_caster"): "its channel lasts as long: tests/dota/test_abilities_others.py",
     ("razor_plasma_field", "mod"): "one for each way: tests/dota/test_tooltips_heroes.py",
     ("slark_pounce", "leash"): "he leaps past: tests/dota/test_abilities_five.py",

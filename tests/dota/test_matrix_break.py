@@ -27,8 +27,9 @@ from tests.dota.fight import (
 BROKEN = 1 << 12
 AROUND = {"t": "circle", "r": 9000}
 HELD = {"passive_stats", "aura", "proc", "cleave", "damage_block", "dispel_on_damage", "invis", "backstab",
-        "on_hit_stat_steal", "stack_gain", "random_target_hits", "periodic_strike"}
-PASSIVE = [a for a in OWNERS if "passive" in ABILITIES[a]["behavior"] or a == "sniper_take_aim"]
+        "on_hit_stat_steal", "stack_gain", "random_target_hits", "periodic_strike", "crit"}
+PARTLY = {"phantom_assassin_blur", "sniper_take_aim"}  # passive and cast
+PASSIVE = [a for a in OWNERS if "passive" in ABILITIES[a]["behavior"] or a in PARTLY]
 # Items whose passive part answers to nothing that happens in this fight.
 QUIET = {"item_gem", "item_rapier", "item_aegis", "item_ultimate_scepter", "item_magic_stick", "item_octarine_core",
          "item_sphere", "item_infused_raindrop", "item_power_treads", "item_ring_of_basilius", "item_heart",

@@ -20,6 +20,8 @@ AWAY = {"nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
 ELSEWHERE = {
     "axe_culling_blade": "its kill pierces, its damage is magical: tests/dota/test_abilities_in_time.py",
     "item_hand_of_midas": "of creeps, which are never immune here: tests/dota/test_effects_items.py",
+    "phantom_assassin_coup_de_grace": "part of an attack: tests/dota/test_abilities_phantom_assassin.py",
+    "phantom_assassin_phantom_strike": "it moves its caster: tests/dota/test_abilities_phantom_assassin.py",
     "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_five.py",
 }
 

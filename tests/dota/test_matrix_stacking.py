@@ -228,7 +228,8 @@ OTHERWISE = {"death_prophet_spirit_siphon": "by charges", "item_cyclone": "out o
              "item_black_king_bar": "shorter each time: tests/dota/test_effects_items.py",
              "item_crimson_guard": "once in a time: tests/dota/test_tooltips_items.py",
              "razor_plasma_field": "each way counts: tests/dota/test_tooltips_heroes.py",
-             "item_smoke_of_deceit": "an enemy is near: tests/dota/test_effects_whole.py"}
+             "item_smoke_of_deceit": "an enemy is near: tests/dota/test_effects_whole.py",
+             "phantom_assassin_blur": "an enemy is near: tests/dota/test_abilities_phantom_assassin.py"}
 AGAIN = [(s, w) for s, w in ways() if w != "ranged" and any(n.trigger == "cast" for n in lasting(s))
     and {"no_target", "unit_target", "point"} & set(definition(s)["behavior"])
     and not {"channelled", "toggle", "attack"} & set(definition(s)["behavior"]) and s not in OTHERWISE]

@@ -34,8 +34,12 @@ void read_targets(const Node& n, AbilityDef& a) {
   a.target_basic = any_body || has(type, "basic") || has(type, "creep");
   a.target_building = has(type, "building");
   if (const Node* effects = n.find("effects"))
-    a.target_ally_self = std::any_of(effects->list.begin(), effects->list.end(),
-                                     [](const Node& e) { return e.str("to") == "self_or_enemy"; });
+    for (const Node& e : effects->list) {
+      const std::string to = e.str("to");
+      a.target_ally_self = a.target_ally_self || to == "self_or_enemy";
+      a.blinks_to_target =
+          a.blinks_to_target || (e.str("p") == "blink" && (to == "target" || to == "behind_target"));
+    }
   a.target_immune_enemies = has(flags, "magic_immune_enemies");
   a.target_immune_allies = !has(flags, "not_magic_immune_allies");
   a.target_invulnerable = has(flags, "invulnerable");

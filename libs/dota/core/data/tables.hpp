@@ -114,6 +114,7 @@ struct AbilityDef {
   bool target_custom =
       false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
   bool target_ally_self = false;  // of its own side it is aimed at its caster alone (Eul's)
+  bool blinks_to_target = false;  // to another unit than its caster (Blink Strike)
   bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false;
   bool pierces_immunity = false;
   // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.

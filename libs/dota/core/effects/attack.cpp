@@ -133,6 +133,14 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
   if (w.due(u.act_until)) attack_frame(c, u, target);
 }
 
+void strike_at_once(Context& c, Unit& source, Unit& target, AttackRoll roll) {
+  const int low = floor_to_int(source.dmg_min), high = floor_to_int(source.dmg_max);
+  roll.damage = static_cast<float>(c.world.rng.between(low, std::max(low, high))) + source.dmg_bonus;
+  roll.instant = true;
+  on_attack_start(c, source, target, roll);
+  land_attack(c, &source, target, roll.damage, roll.crit);
+}
+
 void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit) {
   (void)crit;
   if (damage < 0 || !target.alive) return;

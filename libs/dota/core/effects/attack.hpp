@@ -1,6 +1,7 @@
 // Attacks: who may be attacked, the chase, the blow (attack.cpp), and who takes notice of an order to attack.
 #pragma once
 
+#include "effects/triggers.hpp"
 #include "world/world.hpp"
 
 namespace dota {
@@ -11,5 +12,7 @@ bool in_attack_range(const Unit& a, const Unit& b);
 void attack_frame(Context& c, Unit& u, Unit& target);  // chase, turn, windup, launch
 void land_attack(Context& c, Unit* source, Unit& target, float damage,
                  bool crit);  // miss, modifiers, procs, damage
+// An attack without a swing, which never misses, with the crits and procs of its attacker. `roll`: what it does.
+void strike_at_once(Context& c, Unit& source, Unit& target, AttackRoll roll);
 
 }  // namespace dota

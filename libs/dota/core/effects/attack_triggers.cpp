@@ -180,8 +180,9 @@ float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere)
 
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
   const bool creature = takes_attack_effects(source, target);
-  float best_crit = 100, bonus = 0;
+  float best_crit = roll.crit_pct, bonus = 0;
   each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int i) {
+    if (roll.instant && n.prim != Prim::Crit && n.prim != Prim::Quelling && n.prim != Prim::TrueStrikeProc) return;
     const Invocation inv = invocation_of(c, m);
     switch (n.prim) {
       case Prim::Crit:
@@ -227,8 +228,7 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         remove_modifier(c, i);
         break;
       case Prim::Mod:
-        if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) &&
-            --m.attacks_left == 0)
+        if (n.given(Role::Attacks) && (!is_aimed(n) || m.aim == c.world.handle(target)) && --m.attacks_left == 0)
           remove_modifier(c, i);
         break;
       default:
@@ -242,8 +242,8 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         best_crit = std::max(best_crit, number(c, inv, n, Role::AttackersCritPct));
       if (n.given(Role::AttackersCritPct) && n.given(Role::TrueStrike)) roll.true_strike = true;
     });
-  roll.damage = (roll.damage + bonus) * best_crit / 100;
-  if (creature) roll.damage += backstab(c, source, target, false);
+  roll.damage = ((roll.damage + bonus) * roll.share + roll.plus) * best_crit / 100;
+  if (creature) roll.damage += backstab(c, source, target, roll.from_anywhere);
   roll.crit = roll.crit || best_crit > 100;
 }
 

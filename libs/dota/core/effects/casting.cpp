@@ -177,6 +177,7 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
                        [&](std::uint16_t r) { return a.program.nodes[r].prim == Prim::ItemTransferCharge; });
   if (ally ? !a.target_friendly : !a.target_enemy) return false;
   if (ally && a.target_ally_self && &target != &caster) return false;
+  if (a.blinks_to_target && &target == &caster) return false;
   const bool hero = target.kind == UnitKind::Hero;
   if (is_building(target.kind) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;
   if (target.status & (kBanished | kUntargetable)) return false;

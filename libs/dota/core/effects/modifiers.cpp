@@ -122,8 +122,9 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   // What gives something to others, or at its time, gives its bearer nothing by itself.
   const bool gives_later = n.prim == Prim::Aura || n.prim == Prim::OnHitStatSteal || n.prim == Prim::LowHpGuard;
   const bool carrier = gives_later && !(m.flags & kModAura);
+  const bool elsewhere = n.given(Role::OnTargetOnly) && target.order.target != m.aim;
   for (const NodeStat& s : n.stats) {
-    if (carrier || n.prim == Prim::StatDrain) break;
+    if (carrier || elsewhere || n.prim == Prim::StatDrain) break;
     bool meant = false;
     switch (s.set) {
       case StatSet::Main:

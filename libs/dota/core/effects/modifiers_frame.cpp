@@ -73,12 +73,16 @@ void hold_back(Context& c, const Modifier& m, const EffectNode& n, Unit& u) {
 }
 
 // What ends an invisibility besides attacks and casts. True: it is over.
-bool given_away(Context& c, const Modifier& m, const EffectNode& n, const Unit& u) {
+bool given_away(Context& c, Modifier& m, const EffectNode& n, const Unit& u) {
   if (n.prim == Prim::Invis) return n.given(Role::RequiresStandingStill) && u.act == Act::Walk;
-  if (n.prim != Prim::Smoke) return false;
-  for (const Unit& other : units_near(c, u.pos, number(c, invocation_of(c, m), n, Role::RevealR))) {
-    const bool watches = other.kind == UnitKind::Hero || other.kind == UnitKind::Tower;
-    if (other.alive && watches && other.team != u.team) return true;
+  if (!n.given(Role::RevealR)) return false;
+  const Invocation inv = invocation_of(c, m);
+  for (const Unit& other : units_near(c, u.pos, number(c, inv, n, Role::RevealR))) {
+    const bool watches = other.kind == UnitKind::Hero || (other.kind == UnitKind::Tower && n.prim == Prim::Smoke);
+    if (!other.alive || !watches || other.team == u.team) continue;
+    if (!n.given(Role::RevealAfter)) return true;
+    m.until = std::min(m.until, c.world.time + number(c, inv, n, Role::RevealAfter));
+    return false;
   }
   return false;
 }
@@ -88,7 +92,7 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   const bool counts_charges =
       std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
   if (n.decay == Decay::None && n.cond == Cond::Always && !counts_charges && !n.given(Role::LowHpPct) &&
-      !n.unlimited_range)
+      !is_aimed(n))
     return;
   if (n.cond == Cond::NotVisibleToEnemy && u.team < kTeams && unit_visible(c.world, 1 - u.team, u))
     m.ready = std::max(m.ready, c.world.time + number(c, invocation_of(c, m), n, Role::Delay));

@@ -111,7 +111,8 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(ReturnHealPct, "return_heal_pct") X(RMid, "r_mid") X(PctMid, "pct_mid") X(RFar, "r_far") X(PctFar, "pct_far") \
   X(TicksAtStart, "ticks_at_start") X(CreepLevel, "creep_level") X(SparesAncients, "spares_ancients")              \
   X(PrefersLinked, "prefers_linked") X(CountsOnce, "counts_once") X(OnePerTarget, "one_per_target")                \
-  X(ClosestOnly, "closest_only") X(AgiKeptOnDeath, "agi_kept_on_death")
+  X(ClosestOnly, "closest_only") X(AgiKeptOnDeath, "agi_kept_on_death") X(SharePct, "share_pct")                    \
+  X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")
 
 // clang-format on
 enum class Role : std::uint8_t {

@@ -106,6 +106,9 @@ struct EffectNode {
   bool given(Role r) const { return role[ordinal(r)] >= 0; }
 };
 
+// Whether a modifier is for its bearer's attacks on one target alone.
+inline bool is_aimed(const EffectNode& n) { return n.unlimited_range || n.given(Role::OnTargetOnly); }
+
 // "ability#n" as an entry of tables.modifiers; the same name gives the same index.
 std::int16_t intern_modifier(Tables& tables, const std::string& name);
 

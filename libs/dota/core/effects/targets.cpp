@@ -10,7 +10,7 @@ bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const
   if (target.team == inv.team) return true;
   if (target.status & (kInvulnerable | kBanished | kUntargetable)) return false;
   if (!(target.status & kSpellImmune)) return true;
-  if (n.given(Role::PiercesImmunity)) return true;
+  if (n.given(Role::PiercesImmunity)) return number(c, inv, n, Role::PiercesImmunity) > 0;
   return inv.ability >= 0 &&
          (c.tables.abilities[inv.ability].pierces_immunity || program_of(c, inv.ability).pierces_immunity);
 }

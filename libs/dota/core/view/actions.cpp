@@ -33,6 +33,7 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int un
                : !(ability.target_enemy || ability.target_custom))
     return false;
   if (friendly && ability.target_ally_self && unit != caster) return false;
+  if (ability.blinks_to_target && unit == caster) return false;
   if (friendly && (u.status & kSpellImmune) && !ability.target_immune_allies) return false;
   if (u.invulnerable && !ability.target_invulnerable) return false;
   if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies)

@@ -21,7 +21,7 @@ bool steady(const EffectNode& n) {
       std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
   return n.status == 0 && n.on != Trigger::Interval && !n.given(Role::Interval) && !n.given(Role::Fade) &&
          n.decay == Decay::None && n.cond == Cond::Always && !by_charges && !n.given(Role::LowHpPct) &&
-         !n.unlimited_range;
+         !is_aimed(n);
 }
 
 }  // namespace

@@ -10,25 +10,25 @@ namespace dota {
 
 namespace {
 
-float rolled(Context& c, const Unit& u) {
-  const int low = static_cast<int>(u.dmg_min), high = static_cast<int>(u.dmg_max);
-  return static_cast<float>(c.world.rng.between(low, std::max(low, high))) + u.dmg_bonus;
-}
-
 // An attack that needs no swing, on the target of the cast.
 void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   Unit* target = c.world.get(inv.target);
   if (!n.instant_attack || !u || !target || target->team == u->team) return;
-  land_attack(c, u, *target, rolled(c, *u) * number(c, inv, n, Role::MultPct, nullptr, 100) / 100, false);
+  AttackRoll roll;
+  roll.crit_pct = number(c, inv, n, Role::MultPct, nullptr, 100);
+  roll.share = number(c, inv, n, Role::SharePct, nullptr, 100) / 100;
+  roll.plus = number(c, inv, n, Role::BonusDamage);
+  strike_at_once(c, *u, *target, roll);
 }
 
 void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   if (!u) return;
-  for (Unit& target : select_around(c, inv, n, Who::Enemies, u->pos, number(c, inv, n, Role::R))) {
-    if (target.alive) land_attack(c, u, target, rolled(c, *u) + number(c, inv, n, Role::BonusDamage), false);
-  }
+  AttackRoll roll;
+  roll.plus = number(c, inv, n, Role::BonusDamage);
+  for (Unit& target : select_around(c, inv, n, Who::Enemies, u->pos, number(c, inv, n, Role::R)))
+    if (target.alive) strike_at_once(c, *u, target, roll);
 }
 
 // A proc that goes with a timed modifier; passive ones are put on when they are learned.
@@ -64,14 +64,16 @@ void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Ar
   if (near.empty()) near = select_around(c, inv, n, Who::Enemies, a.pos, a.radius);
   if (near.empty()) return;
   Unit& target = near[c.world.rng.below(near.size())];
-  const float extra = backstab(c, *u, target, n.given(Role::AlwaysBackstab));
-  land_attack(c, u, target, rolled(c, *u) + extra, false);
+  AttackRoll roll;
+  roll.from_anywhere = n.given(Role::AlwaysBackstab);
+  strike_at_once(c, *u, target, roll);
 }
 
 std::span<const PrimitiveSpec> attack_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::AttackModifier, attack_modifier, kActs | kHeld, kLasts, 0,
-       "autocast then what mult_pct hits_buildings", "mana: the ability's own cost, which casting it takes"},
+       "autocast then what mult_pct share_pct bonus_damage hits_buildings",
+       "mana: the ability's own cost, which casting it takes"},
       {Prim::AttackAllInRadius, attack_all, kActs, kLasts, 0, "bonus_damage", "once: one attack on each"},
       {Prim::Proc, attach,
        on(Trigger::AttackLanded, Trigger::Attacked, Trigger::DamagedByEnemy, Trigger::OwnAbilityCast,

@@ -17,7 +17,10 @@ void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
       m->share = inv.share;
       if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
     }
-    if (m && n.unlimited_range) m->aim = inv.target;
+    if (m && is_aimed(n)) {
+      m->aim = inv.target;
+      if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
+    }
     if (m && n.given(Role::Attacks)) m->attacks_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
   }
 }
@@ -124,7 +127,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Mod, mod, kActs | kHeld, kLasts, 0,
        "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks "
-       "uses_charge proc_on_damaged stack until",
+       "uses_charge proc_on_damaged stack until pierces_immunity on_target_only",
        "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
       {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,
        "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval "

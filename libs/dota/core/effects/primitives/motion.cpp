@@ -24,11 +24,20 @@ void blink(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   if (!u) return;
   Vec2 goal = inv.point;
-  if (n.to == Who::BehindTarget) {
+  if (n.to == Who::BehindTarget || n.to == Who::Target) {
     const Unit* t = c.world.get(inv.target);
     if (!t) return;
-    goal = t->pos - heading(t->facing) * (t->radius + u->radius);
-    u->facing = t->facing;
+    const bool behind = n.to == Who::BehindTarget;
+    const Vec2 d = t->pos - u->pos;
+    const float far = d.length();
+    const Vec2 along = behind || far < 1 ? heading(t->facing) : d * (1 / far);
+    goal = t->pos - along * (t->radius + u->radius);
+    u->facing = behind || far < 1 ? t->facing : angle_of(d.y, d.x);
+    if (n.given(Role::AttacksTarget) && t->team != u->team) {
+      u->queued = Order{};
+      u->queued.type = OrderType::AttackUnit;
+      u->queued.target = inv.target;
+    }
   } else {
     const Vec2 d = goal - u->pos;
     const float far = d.length(), max = number(c, inv, n, Role::Max);
@@ -167,7 +176,7 @@ void finish_teleport(Context& c, Unit& u, Vec2 goal) {
 
 std::span<const PrimitiveSpec> motion_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Blink, blink, kActs, kOnce, 0, "max min overshoot_to disabled_after_damage_by_player",
+      {Prim::Blink, blink, kActs, kOnce, 0, "max min overshoot_to disabled_after_damage_by_player attacks_target",
        "disjoint: every blink does"},
       {Prim::Knockback, knockback, kActs, kLasts, kForcedMotion, "dist dur", ""},
       {Prim::ForcePush, force_push, kActs, kLasts, kForcedMotion, "dist dur", ""},

@@ -1,10 +1,12 @@
 // Primitives of the group "projectile": what is launched. Its flight is in projectile_flight.cpp.
 #include <algorithm>
+#include <array>
 
 #include "base/math.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/projectile.hpp"
 #include "map/spatial.hpp"
+#include "map/vision.hpp"
 
 namespace dota {
 
@@ -27,12 +29,30 @@ Projectile* launch_homing(Context& c, const Invocation& inv, const EffectNode& n
   return p;
 }
 
-// At the target, or at each of those around it.
+// At as many others than the target as the node counts, drawn from those around that the caster's team sees.
+void at_some(Context& c, const Invocation& inv, const EffectNode& n, int node) {
+  if (inv.team >= kTeams) return;
+  std::array<Handle, kMaxUnits> near{};
+  int left = 0;
+  for (const Unit& u : select_targets(c, inv, n))
+    if (const Handle h = c.world.handle(u); !(h == inv.target) && unit_visible(c.world, inv.team, u))
+      near[left++] = h;
+  for (int count = static_cast<int>(number(c, inv, n, Role::Count)); count > 0 && left > 0; --count) {
+    const int drawn = static_cast<int>(c.world.rng.below(left));
+    Invocation one = inv;
+    one.target = near[drawn];
+    near[drawn] = near[--left];
+    launch_homing(c, one, n, node);
+  }
+}
+
+// At the target, or at each of those around it, or at some of them.
 void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (n.shape == Shape::None) {
     launch_homing(c, inv, n, node);
     return;
   }
+  if (n.given(Role::Count)) return at_some(c, inv, n, node);
   for (const Unit& u : select_targets(c, inv, n)) {
     Invocation one = inv;
     one.target = c.world.handle(u);
@@ -186,7 +206,7 @@ Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 fro
 
 std::span<const PrimitiveSpec> projectile_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Projectile, homing, kActs, kOnce, 0, "speed then vision_r reveals_target_while_casting", ""},
+      {Prim::Projectile, homing, kActs, kOnce, 0, "speed count then vision_r reveals_target_while_casting", ""},
       {Prim::ProjectilePoint, to_point, kActs, kOnce, 0, "speed then", ""},
       {Prim::LinearWave, linear_wave, kActs, kOnce, 0, "len w0 w1 speed then", ""},
       {Prim::RadialLines, radial_lines, kActs, kOnce, 0,

@@ -126,7 +126,7 @@ std::span<const PrimitiveSpec> status_primitives() {
       {Prim::Cyclone, cyclone, kActs, kLasts, kStunned | kInvulnerable | kUntargetable, "dur land_damage", ""},
       {Prim::Banish, banish, kActs, kLasts, kBanished | kInvulnerable | kUntargetable, "dur can_move", ""},
       {Prim::Leash, leash, kActs, kLasts, kLeashed, "dur r", ""},
-      {Prim::EvadeVision, status, kActs, kLasts, kInvisible | kUnseen, "dur",
+      {Prim::EvadeVision, status, kActs, kLasts, kInvisible | kUnseen, "dur reveal_r reveal_after",
        "attack_does_not_break: nothing does"},
   };
   return kSpecs;
