@@ -42,6 +42,11 @@ void spawn_creep(Context& c, int team, int lane, CreepKind kind, int stage, Vec2
   u->order.type = OrderType::FollowLane;
   u->waypoint = first_waypoint(c.tables.map->lanes[team][lane]);
   u->first_wave = first && lane != static_cast<int>(Lane::Mid) && g.side_lanes_peaceful;
+  if (const LanePace& pace = g.lane_pace[team][lane]; pace.seconds > 0 && !w.due(g.lane_pace_until)) {
+    u->extra_ms = c.tables.units[u->type].move_speed * pace.speed_pct / 100;
+    u->paced_until = w.time + pace.seconds;
+    u->stats_dirty = true;
+  }
   if (stage < 2) {  // mega creeps already hold every upgrade
     const CreepGrowth& grow = (stage == 0 ? g.growth : g.super_growth)[k];
     const float upgrades = static_cast<float>(
@@ -117,6 +122,10 @@ void walk_lane(Context& c, Unit& u) {
 
 void follow_lane(Context& c, Unit& u) {
   World& w = c.world;
+  if (u.extra_ms != 0 && w.due(u.paced_until)) {
+    u.extra_ms = 0;
+    u.stats_dirty = true;
+  }
   Unit* target = w.get(u.attack_target);
   if (target && !target->alive) target = nullptr;
   if (u.aggro_target.index >= 0) {

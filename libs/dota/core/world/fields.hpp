@@ -80,7 +80,7 @@ void fields(V& visit, const Unit& u) {
             u.expires, u.hits_left, u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
   visit.all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
   visit.all(u.loadout, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
-            u.credited, u.drawn_by, u.stacker, u.first_wave, u.died_at);
+            u.credited, u.drawn_by, u.stacker, u.first_wave, u.paced_until, u.died_at);
 }
 template <class V>
 void fields(V& visit, const Modifier& m) {

@@ -31,6 +31,14 @@ CreepGrowth growth(const Node& upgrades, const char* name) {
   return n ? CreepGrowth{n->num("hp", 0), n->num("dmg", 0), n->num("gold", 0)} : CreepGrowth{};
 }
 
+std::array<LanePace, 3> lane_paces(const Node& side) {
+  std::array<LanePace, 3> paces{};
+  static const char* const kLanes[3] = {"top", "mid", "bot"};
+  for (std::size_t lane = 0; lane < 3; ++lane)
+    if (const Node* pace = side.find(kLanes[lane])) paces[lane] = {pace->num("speed_pct"), pace->num("seconds")};
+  return paces;
+}
+
 bool flag(const Node& node, const char* key) {
   const Node* n = node.find(key);
   return n && (n->number != 0 || n->string == "true");
@@ -127,6 +135,9 @@ void read_creeps_part(GameRules& g, const Rules& r, const Tables& t) {
   g.growth = {growth(up, "melee"), growth(up, "ranged"), growth(up, "siege")};
   g.super_growth = {growth(up, "super_melee"), growth(up, "super_ranged"), CreepGrowth{}};
   g.side_lanes_peaceful = flag(creeps, "no_aggro_side_lanes_first_wave_until_meeting");
+  const Node& pace = creeps.at("lane_pace");
+  g.lane_pace_until = pace.num("until_s");
+  g.lane_pace = {lane_paces(pace.at("radiant")), lane_paces(pace.at("dire"))};
   static const char* const kSides[kTeams] = {"goodguys", "badguys"};
   static const char* const kStages[3] = {"", "_upgraded", "_upgraded_mega"};
   for (int team = 0; team < kTeams; ++team)

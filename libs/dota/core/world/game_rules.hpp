@@ -15,6 +15,11 @@ struct CreepGrowth {
   float hp = 0, dmg = 0, gold = 0;
 };
 
+// How much faster or slower a lane's creeps walk in their first seconds.
+struct LanePace {
+  float speed_pct = 0, seconds = 0;
+};
+
 // A value that steps up with game time: pairs of (from second, value), ascending.
 struct Steps {
   std::vector<std::pair<float, int>> at;
@@ -68,6 +73,9 @@ struct GameRules {
   Steps melee_count, ranged_count, siege_count;
   std::array<CreepGrowth, 3> growth{}, super_growth{};
   bool side_lanes_peaceful = false;
+  // Side lanes are of unequal length: for the first seconds their creeps walk faster or slower, early in the game.
+  std::array<std::array<LanePace, 3>, kTeams> lane_pace{};
+  float lane_pace_until = 0;          // waves that spawn later walk at their own speed
   int creep_unit[kTeams][3][3] = {};  // team, CreepKind, normal/super/mega -> Tables::units
   float aggro_radius = 0, aggro_duration = 0, aggro_cooldown = 0;
 

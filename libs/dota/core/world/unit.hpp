@@ -150,6 +150,7 @@ struct alignas(64) Unit {
   // they are.
   std::int8_t drawn_by = -1, stacker = -1;
   std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
+  float paced_until = 0;        // lane creeps: game time at which extra_ms, their lane's pace, ends
   // One entry a timestep, newest at World::step_index % kHistory; a line of memory of its own.
   alignas(64) std::array<float, kHistory> hp_history{};
 };
