@@ -279,14 +279,15 @@ def test_strike_and_crits_reach_the_spell_immune(duel: Duel) -> None:
 
 
 def test_blur_evades(duel: Duel, patch: str) -> None:
-    """20 to 50 in 100, with the talent 20 more (7.19: 25)."""
+    """20 to 50 in 100; beside Butterfly's 35 the product of both is left; with the talent 20 more (7.19: 25)."""
     arena = duel()
     for level, share in enumerate((0.2, 0.3, 0.4, 0.5), start=1):
         arena.teach(0, BLUR, level)
         assert arena.world.unit(arena.unit(0))["evasion"] == pytest.approx(share)
     arena.world.teach(0, "special_bonus_unique_phantom_assassin_3", 1)
-    arena.seconds(0.2)
-    assert arena.world.unit(arena.unit(0))["evasion"] == pytest.approx(0.7 if patch == "7.21d" else 0.75)
+    assert arena.world.unit(arena.unit(0))["evasion"] == pytest.approx(more := 0.7 if patch == "7.21d" else 0.75)
+    give(arena, "butterfly")
+    assert arena.world.unit(arena.unit(0))["evasion"] == pytest.approx(1 - (1 - more) * 0.65)
 
 
 def test_blur_hides_until_an_enemy_hero_is_near(duel: Duel, patch: str) -> None:

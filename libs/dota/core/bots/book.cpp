@@ -85,7 +85,7 @@ std::uint32_t uses_of(const EffectNode& n, const AbilityDef& a) {
              (n.status & (kStunned | kSilenced | kRooted) ? kDisables : kWeakens);
     }
     case Prim::AttackModifier:
-      return a.autocast ? std::uint32_t{kWeakens} : 0u;
+      return n.instant_attack ? kHarms : a.autocast ? std::uint32_t{kWeakens} : 0u;
     case Prim::NextAttackMod:
     case Prim::MultiAttack:
     case Prim::DamageReturn:
@@ -95,11 +95,13 @@ std::uint32_t uses_of(const EffectNode& n, const AbilityDef& a) {
       return kHeals;
     case Prim::ManaGain:
     case Prim::ManaOverTime:
+    case Prim::SacrificeAllyCreep:
       return kRestoresMana;
     case Prim::SpellImmune:
-    case Prim::EvadeVision:
     case Prim::Ethereal:
       return kProtects;
+    case Prim::EvadeVision:  // one that ends near enemies helps in no fight
+      return n.given(Role::RevealR) ? kHides : kProtects;
     case Prim::Banish:
       return n.to == Who::Self ? kProtects : kRemoves;
     case Prim::Cyclone:

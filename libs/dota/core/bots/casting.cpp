@@ -98,6 +98,8 @@ int enemies_within(const Situation& s, Vec2 p, float radius) {
   return n;
 }
 
+bool jumps_to_unit(const Tool& t) { return (t.use->uses & kMoves) && t.target == TargetType::Unit; }
+
 // How good a use of the tool on an enemy hero is now; 0: none.
 float worth(const Situation& s, const Tool& t, const SeenUnit& target, Intent intent) {
   const std::uint32_t uses = t.use->uses;
@@ -123,11 +125,33 @@ float worth(const Situation& s, const Tool& t, const SeenUnit& target, Intent in
     w = around >= 2 && left > 0.5f && intent == Intent::Fight ? 30.0f : 0.0f;
   if (t.item && !(uses & (kDisables | kHarms | kWeakens | kProtects | kBuffsSelf | kRemoves))) w = 0;
   if (uses & (kTeleports | kPlacesWard | kSmokes | kReveals)) w = 0;
-  if ((uses & kMoves) && !(uses & (kHarms | kDisables))) w = 0;
+  if ((uses & kMoves) && !(uses & (kHarms | kDisables)))
+    w = jumps_to_unit(t) && intent == Intent::Fight && s.health() > 0.4f &&
+                !under_enemy_tower(s.scene, target.pos, 0.0f)
+            ? 60.0f
+            : 0.0f;
   if (uses & kRefreshes && !(uses & kHarms)) w = 0;
   if (t.ability->channelled && intent != Intent::Fight) w = 0;
   if (intent == Intent::Harass && t.ability->mana_cost.size() > 0 && s.mana() < 0.45f) w = 0;
   return w;
+}
+
+// The unit of the highest score above 0 among own creeps and other heroes on whom the tool can be used without a
+// step.
+template <class Score>
+const SeenUnit* best_of_own(const Situation& s, const Tool& t, Score score) {
+  const SeenUnit* best = nullptr;
+  float most = 0;
+  const auto consider = [&](const SeenUnit& u) {
+    if (&u == &s.body || score(u) <= most || !said(aim(s, t, u, 0.0f))) return;
+    best = &u;
+    most = score(u);
+  };
+  for (const int i : s.scene.own_creeps)
+    consider(s.scene.unit(i));
+  for (int i = 0; i < s.view.heroes_per_team; ++i)
+    if (const SeenUnit* mate = s.scene.ally(i)) consider(*mate);
+  return best;
 }
 
 bool own_body(const SeenUnit& u, const Situation& s) { return u.handle == s.body.handle; }
@@ -142,7 +166,7 @@ Command cast_at(const Situation& s, const SeenUnit& target, Intent intent) {
     const float w = worth(s, t, target, intent);
     if (w <= most) continue;
     Command c;
-    const bool on_self = !(t.use->uses & (kDisables | kHarms | kWeakens | kRemoves));
+    const bool on_self = !(t.use->uses & (kDisables | kHarms | kWeakens | kRemoves)) && !jumps_to_unit(t);
     if (on_self && t.target == TargetType::None)
       c = s.away(target.pos) < s.reach(target) + 300.0f ? with(t.action) : Command{};
     else if (on_self && t.target == TargetType::Unit && t.ability->target_friendly)
@@ -214,6 +238,9 @@ Command help_allies(const Situation& s) {
     }
     if ((uses & kRestoresMana) && !(uses & kHeals) && t.target == TargetType::None && t.item && s.mana() < 0.6f)
       return with(t.action);
+    if ((uses & kRestoresMana) && !t.item && t.target == TargetType::Unit && s.mana() < 0.75f)
+      if (const SeenUnit* creep = best_of_own(s, t, [](const SeenUnit& u) { return u.hp; }))
+        return with(t.action, creep->handle);
     if (!worst) continue;
     const bool potion =
         t.item && t.ability->is_item >= 0 && s.view.constants.tables->items[t.ability->is_item].consumable;
@@ -249,6 +276,10 @@ Command escape(const Situation& s) {
     if (t.ability->toggle) continue;
     if ((uses & kMoves) && t.target == TargetType::Point)
       return towards(s, t, s.body.pos + way * (565.0f / length));
+    if (jumps_to_unit(t) && t.ability->target_friendly)
+      if (const SeenUnit* far =
+              best_of_own(s, t, [&](const SeenUnit& u) { return (u.pos - s.body.pos).dot(way) / length - 300; }))
+        return with(t.action, far->handle);
     if ((uses & kMoves) && t.target == TargetType::None && facing_home) return with(t.action);
     if ((uses & kHides) && t.target == TargetType::None) return with(t.action);
     if ((uses & (kHides | kBuffsAllies)) && t.target == TargetType::Unit && t.ability->target_friendly)
