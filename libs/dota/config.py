@@ -131,6 +131,10 @@ class GameConfig(_Section):
     hide_unseen: bool = Field(
         False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")
+    aggro_orders: bool = Field(
+        False, description="Offer attack orders on own lane creeps above half of their health, too. They strike "
+        "nothing, but lane creeps that attack the hero turn away from him, as players do it. Agents that were trained "
+        "without these orders give them by mistake.")
     offset_cell: float = Field(100.0, ge=1, le=MAP_SIDE / 4, description="World units that one step of an offset is "
                                "worth: four of them, the largest offset, reach across the map at most.")
     scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(

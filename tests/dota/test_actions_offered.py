@@ -27,14 +27,15 @@ def test_attack_is_offered_when_a_target_is_near(lane: VecGame) -> None:
     assert "attack" not in offered(lane) and mask(lane, MaskClass.ATTACK) == []
 
 
-def test_own_creep_can_be_attacked_when_it_may_be_denied() -> None:
-    game = VecGame(duel(), 1, seed=1)
+@pytest.mark.parametrize("aggro_orders", [False, True])
+def test_own_creep_can_be_attacked_when_it_may_be_denied(aggro_orders: bool) -> None:
+    game = VecGame(duel(aggro_orders=aggro_orders), 1, seed=1)
     game.step()
     creep = units(game, "creep", 0)[0]
     place(game, hero_unit(game), creep["x"] + 200, creep["y"])
     game._core.observe(0)
     start = game.layout.groups["allied_creeps"].start
-    assert start not in mask(game, MaskClass.ATTACK)
+    assert (start in mask(game, MaskClass.ATTACK)) == aggro_orders
     game._core.set_hp(0, creep["slot"], creep["max_hp"] * 0.49)
     game._core.observe(0)
     assert start in mask(game, MaskClass.ATTACK)

@@ -286,3 +286,26 @@ def test_follow_stays_with_the_unit() -> None:
     steps(game, 30)
     a, b = hero_unit(game, 0, 0), hero_unit(game, 0, 1)
     assert np.hypot(a["x"] - b["x"], a["y"] - b["y"]) < 300
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_an_order_on_a_healthy_own_creep_sheds_aggro(own: bool) -> None:
+    """Players click an own creep to turn away the lane creeps that strike them for attacking a hero (public wikis)."""
+    game = VecGame(duel(aggro_orders=True, kills_to_win=9), 1, seed=1)
+    game.step()
+    ours, theirs = units(game, "creep", 0)[0], units(game, "creep", 1)[0]
+    place(game, hero_unit(game, 0), -600, -600)
+    place(game, hero_unit(game, 1), -300, -600)
+    place(game, theirs, -600, -500)
+    place(game, ours, -420, -500)
+    game._core.observe(0)
+    steps(game, 2, choose(game, "attack", unit=enemy_slot(game)))
+    place(game, hero_unit(game, 1), 3000, 3000)
+    game._core.observe(0)
+    creep = game.layout.groups["allied_creeps" if own else "enemy_creeps"].start
+    actions, lowest = choose(game, "attack", unit=creep), hero_unit(game, 0)["max_hp"]
+    for _ in range(15):  # two seconds, two strikes of the creep
+        game.step(actions)
+        lowest = min(lowest, hero_unit(game, 0)["hp"])
+    struck = lowest < hero_unit(game, 0)["max_hp"] - 5, units(game, "creep", 0)[0]["hp"] < ours["max_hp"] - 15
+    assert struck == (not own, own)

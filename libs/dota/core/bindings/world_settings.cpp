@@ -34,6 +34,7 @@ const std::pair<const char*, Setter> kSettings[] = {
     {"start_s", set_field<&GameSettings::start_s>},
     {"offset_cell", set_field<&GameSettings::offset_cell>},
     {"hide_unseen", set_field<&GameSettings::hide_unseen>},
+    {"aggro_orders", set_field<&GameSettings::aggro_orders>},
     {"buyback", set_field<&GameSettings::buyback>},
     {"keep_tango", set_field<&GameSettings::keep_tango>},
     {"keep_salve", set_field<&GameSettings::keep_salve>},

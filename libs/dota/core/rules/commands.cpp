@@ -51,8 +51,11 @@ void order_stop(Context& c, Unit& u) {
 }
 
 void order_attack(Context& c, Unit& u, Handle target) {
-  const Unit* enemy = seen_target(c, u, target);
-  if (!enemy || !can_attack(c, u, *enemy)) return;
+  const Unit* other = seen_target(c, u, target);
+  if (!other) return;
+  // An order on an own creep that cannot be denied strikes nothing, but lane creeps turn away from who gives it.
+  const bool sheds = c.settings.aggro_orders && other->kind == UnitKind::LaneCreep && other->team == u.team;
+  if (!sheds && !can_attack(c, u, *other)) return;
   // The same target again goes on with the attack: a new order would restart its windup every timestep.
   if (u.order.type == OrderType::AttackUnit && u.order.target == target) return;
   Order o;

@@ -15,6 +15,8 @@ bool may_attack(const TeamView& v, int attacker, int unit) {
   const Rules& r = v.constants.tables->rules;
   switch (u.kind) {
     case UnitKind::LaneCreep:
+      if (v.constants.settings->aggro_orders) return true;
+      [[fallthrough]];
     case UnitKind::Summon:
       return u.hp < r.deny_creep_frac * u.max_hp;
     case UnitKind::Tower:

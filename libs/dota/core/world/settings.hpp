@@ -19,6 +19,7 @@ struct GameSettings {
   bool buyback = true;
   bool hide_unseen = false;      // cooldowns and charges of enemies, which a player cannot see, are not observed
   int timesteps_per_action = 1;  // a policy chooses in every so many timesteps; between, its heroes go on
+  bool aggro_orders = false;     // attack orders on own creeps above half health are offered: they shed lane aggro
   bool commit_windups = false;  // a policy that begins an attack or a cast is offered nothing else until it is out
   // Consumables the scripted buyer keeps in stock (charges held) until the game time given, unless a hero's are
   // drawn (random_consumables).
