@@ -56,11 +56,12 @@ def test_shrapnel_charges(arena: Arena) -> None:
 
 def test_shrapnel_shows_the_place(arena: Arena) -> None:
     b = arena.unit(5)
-    arena.place(arena.unit(0), 1500, -850)
-    arena.place(b, 0, 0)
+    arena.place(arena.unit(0), 0, 0)
+    arena.place(b, 600, 300)
     arena.seconds(0.3)
-    shrapnel(arena, 0, 0)
-    arena.seconds(0.8)
+    assert not arena.world.visible(0, b)
+    shrapnel(arena, 600, 300)
+    arena.seconds(1.8)
     assert arena.world.visible(0, b)
 
 

@@ -125,7 +125,7 @@ def test_mana_burn(make: Make) -> None:
 
 def test_hp_lost_bursts(make: Make) -> None:
     """Two bursts, each half of the health lost since the curse; the first burst increases the second."""
-    arena = make({"p": "hp_lost_burst", "to": "target", "bursts": 2, "interval": 2, "pct": 50, "type": "pure"})
+    arena = make({"p": "hp_lost_burst", "to": "target", "dur": 4, "interval": 2, "pct": 50, "type": "pure"})
     creep = arena.dummy(300, 0, hp=2000)
     cast(arena, creep)
     arena.world.damage(arena.unit(1), creep, 400, "pure")

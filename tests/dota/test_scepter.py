@@ -184,9 +184,9 @@ def test_shadow_dance_covers_allies(new_world: Any, data: dict[str, Any]) -> Non
 
 
 def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> None:
-    """Every enemy within 400 of the target takes an attack of 280 % instead of the spell's damage."""
+    """Every visible hero within 400 of the target takes an attack of 280 % instead of the spell's damage."""
     arena = armed(new_world, data, "sniper", enemies=("sven", "axe"))[1]
-    arena.place(arena.unit(6), 500, 200)
+    arena.place(arena.unit(6), 650, 0)
     arena.world.set_unit(arena.unit(6), extra_hp=4000)
     arena.world.set_unit(arena.unit(6), hp=4000)
     slot = arena.teach(0, "sniper_assassinate", 1)
@@ -197,9 +197,10 @@ def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> No
     for before, i in zip(hp, (5, 6), strict=True):
         armor = arena.world.unit(arena.unit(i))["armor"]
         through = 1 - 0.052 * armor / (0.9 + 0.048 * abs(armor))
-        low, high = (2.8 * (u[k] + u["dmg_bonus"]) * through for k in ("dmg_min", "dmg_max"))
-        # An attack's damage, one that may have brought a Headshot's 20 with it; the spell's own would be 240.
-        assert low - 3 <= before - arena.hp(arena.unit(i)) <= high + 20
+        # An attack's damage, with a Headshot's of rank 1; the spell's own would be 240.
+        low, high = ((2.8 * (u[k] + u["dmg_bonus"]) + 30 * arena.amp(arena.unit(0))) * through
+                     for k in ("dmg_min", "dmg_max"))
+        assert low - 3 <= before - arena.hp(arena.unit(i)) <= high + 3
 
 
 def test_gods_strength_is_shared(new_world: Any, data: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ def test_stolen_essence_ends_stack_by_stack(duel: Duel) -> None:
 
 
 def test_a_death_under_essence_shift_keeps_one_agility(duel: Duel) -> None:
-    """Patch 7.20, whoever kills."""
+    """Patch 7.20c: any death within 300 of Slark."""
     arena = duel("slark", away=120)
     a, target = arena.unit(0), arena.unit(5)
     arena.teach(0, "slark_essence_shift", 1)

@@ -117,6 +117,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.toggle = has(behavior, "toggle");
   a.attack_behavior = has(behavior, "attack");
   a.immediate = has(behavior, "immediate");
+  a.ignore_channel = has(behavior, "ignore_channel");
   a.ignore_backswing = has(behavior, "ignore_backswing");
   a.root_disables = has(behavior, "root_disables");
   a.aoe = has(behavior, "aoe");

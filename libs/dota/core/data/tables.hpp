@@ -108,7 +108,8 @@ struct AbilityDef {
   int id = -1;
   int max_level = 1, required_level = 1, levels_between = 2, slot = 0;
   bool learnable = true, ultimate = false, passive = false, channelled = false, autocast = false, toggle = false;
-  bool attack_behavior = false, immediate = false, ignore_backswing = false, root_disables = false, aoe = false;
+  bool attack_behavior = false, immediate = false, ignore_channel = false, ignore_backswing = false,
+       root_disables = false, aoe = false;
   bool target_enemy = false, target_friendly = false, target_hero = false, target_basic = false,
        target_building = false, target_tree = false;
   bool target_custom =

@@ -32,17 +32,6 @@ bool can_deny(const Context& c, const Unit& target) {
   }
 }
 
-// Whether the attack is to miss: blindness, evasion, and higher ground for ranged attackers, each on its own.
-bool misses(Context& c, const Unit& a, const Unit& b, bool ranged) {
-  World& w = c.world;
-  if (a.status & kTrueStrike) return false;
-  float hit = (1 - a.miss) * (1 - b.evasion);
-  if (ranged && a.kind != UnitKind::Tower && a.kind != UnitKind::Fountain &&
-      elevation(*c.tables.map, b.pos) > elevation(*c.tables.map, a.pos))
-    hit *= 1 - c.tables.rules.uphill_miss_pct / 100;
-  return hit < 1 && w.rng.uniform() >= hit;
-}
-
 void launch(Context& c, Unit& u, Unit& target) {
   World& w = c.world;
   const UnitDef& def = c.tables.units[u.type];
@@ -54,7 +43,7 @@ void launch(Context& c, Unit& u, Unit& target) {
   if (target.team < kTeams && target.team != u.team && !cell_visible(w, target.team, u.pos))
     u.shown_until = w.time + kShownSeconds;
   on_attack_start(c, u, target, roll);
-  const bool missed = !roll.true_strike && misses(c, u, target, ranged);
+  const bool missed = !roll.true_strike && attack_misses(c, u, target, ranged);
   if (!ranged) {
     land_attack(c, &u, target, missed ? -1 : roll.damage, roll.crit);
     return;
@@ -73,6 +62,16 @@ void launch(Context& c, Unit& u, Unit& target) {
 }
 
 }  // namespace
+
+bool attack_misses(Context& c, const Unit& a, const Unit& b, bool ranged) {
+  World& w = c.world;
+  if (a.status & kTrueStrike) return false;
+  float hit = (1 - a.miss) * (1 - b.evasion);
+  if (ranged && a.kind != UnitKind::Tower && a.kind != UnitKind::Fountain &&
+      elevation(*c.tables.map, b.pos) > elevation(*c.tables.map, a.pos))
+    hit *= 1 - c.tables.rules.uphill_miss_pct / 100;
+  return hit < 1 && w.rng.uniform() >= hit;
+}
 
 bool can_attack(const Context& c, const Unit& a, const Unit& b) {
   if (!b.alive || &a == &b) return false;

@@ -8,6 +8,8 @@ namespace dota {
 
 bool can_attack(const Context& c, const Unit& a,
                 const Unit& b);  // allowed target (deny rules, immunity, visibility)
+// Whether the attack misses: blindness, evasion, and higher ground for ranged attackers, each on its own.
+bool attack_misses(Context& c, const Unit& a, const Unit& b, bool ranged);
 bool in_attack_range(const Unit& a, const Unit& b);
 void attack_frame(Context& c, Unit& u, Unit& target);  // chase, turn, windup, launch
 void land_attack(Context& c, Unit* source, Unit& target, float damage,

@@ -96,6 +96,20 @@ void orbs_on_building(Context& c, Unit& source, Unit& target) {
   });
 }
 
+// Procs that work on own creeps too (Headshot).
+void denying_procs(Context& c, Unit& source, Unit& target) {
+  if (!is_basic(target)) return;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::Proc || n.on != Trigger::AttackLanded || !n.given(Role::AlliedCreeps) || !target.alive)
+      return;
+    Invocation inv = invocation_of(c, m);
+    inv.target = c.world.handle(target);
+    inv.point = inv.centre = target.pos;
+    inv.child = true;
+    if (fires(c, m, n, inv, source)) run_range(c, inv, n.then_first, n.then_count);
+  });
+}
+
 void break_regeneration_boots(Context& c, Unit& u) {
   each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int) {
     if (n.cond != Cond::NotBroken) return;
@@ -125,6 +139,8 @@ void steal(Context& c, Unit& source, Unit& target, const Invocation& inv, const 
   const float lasts = number(c, inv, n, Role::Dur);
   for (Unit* u : {&target, &source})
     if (Modifier* m = add_modifier(c, *u, inv, n, node, lasts, true)) {
+      m->flags =
+          static_cast<std::uint8_t>(m->flags & ~kModBreakable);  // a broken thief keeps what he stole before
       if (m->stacks < 255) {
         ++m->stacks;
         end_stacks_later(c, *m, 1, lasts);
@@ -252,6 +268,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   if (target.kind == UnitKind::Hero) break_regeneration_boots(c, source);
   break_regeneration_boots(c, target);
   if (source.team != target.team && is_building(target.kind)) orbs_on_building(c, source, target);
+  if (source.team == target.team) return denying_procs(c, source, target);
   if (!takes_attack_effects(source, target)) return;
   const float damage = rolled >= 0 ? rolled : damage_dealt;
   each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
@@ -272,7 +289,8 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
     if (!target.alive) return;
     switch (n.prim) {
       case Prim::Proc:
-        if (n.on == Trigger::AttackLanded && affects(c, inv, n, target) && fires(c, m, n, inv, source))
+        if (n.on == Trigger::AttackLanded && affects(c, inv, n, target) &&
+            (m.ability == c.sure_proc || fires(c, m, n, inv, source)))
           run_range(c, inv, n.then_first, n.then_count);
         break;
       case Prim::Bash:

@@ -39,10 +39,12 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   }
   const UnitList near = select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
                                       n.global_radius ? kGlobal : number(c, inv, n, Role::R));
-  if (!n.stats.empty()) {
+  if (!n.stats.empty() || n.status != 0) {
     const float linger = number(c, inv, n, Role::Linger, nullptr, kLinger);
-    for (Unit& target : near)
+    for (Unit& target : near) {
+      if (n.stats.empty() && &target == &u) continue;  // the carrier sets the status of its bearer
       add_modifier(c, target, inv, n, node, std::max(linger, kRenewed), true);
+    }
   }
   if (n.then_count == 0) return;
   if (n.given(Role::After)) return after_a_while(c, inv, n, node, near);

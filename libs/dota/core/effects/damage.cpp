@@ -92,7 +92,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
   if (d.type != DamageType::HpLoss) amount = absorb_damage(c, *target, amount, d.type, d.attack);
   if (amount <= 0 || !target->alive) return 0;
 
-  const float lost = std::min(amount, target->hp);
+  const float lost = std::min(amount, d.nonlethal ? std::max(target->hp - 1, 0.0f) : target->hp);
   target->hp -= lost;
   if (d.source) {
     remember_attacker(c, *target, *d.source);

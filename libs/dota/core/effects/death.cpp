@@ -299,6 +299,20 @@ Unit* killer_by_claim(Context& c, Unit& victim, Unit* killer) {
 
 }  // namespace
 
+namespace {
+
+// Switches off the abilities and items of a hero who dies.
+void switch_off(Context& c, HeroState& h) {
+  for (AbilityState& a : h.abilities)
+    a.toggled = false;
+  for (ItemState& i : h.items) {
+    const int ability = i.id < 0 ? -1 : c.tables.items[i.id].ability;
+    if (ability >= 0 && program_of(c, ability).has(Trigger::Toggle)) i.toggle = 0;
+  }
+}
+
+}  // namespace
+
 bool reincarnate(Context& c, Unit& hero) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
@@ -306,6 +320,7 @@ bool reincarnate(Context& c, Unit& hero) {
   for (int slot = 0; slot < kInventory; ++slot) {
     if (g.aegis_item < 0 || h.items[slot].id != g.aegis_item) continue;
     take_item(c, h, slot);
+    switch_off(c, h);
     hero.alive = false;
     touch_unit(w, w.handle(hero).index);
     hero.hp = 0;
@@ -372,6 +387,7 @@ void kill(Context& c, Unit& victim, Unit* killer) {
   drop_items(c, victim);
   if (victim.kind == UnitKind::Neutral) camp_member_died(c, victim);
   if (victim.kind == UnitKind::Hero) {
+    switch_off(c, w.heroes[victim.hero]);
     clear_modifiers(c, victim);
     disjoint(c, victim);
     victim.status = 0;

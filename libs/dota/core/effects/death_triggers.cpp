@@ -10,11 +10,14 @@ namespace dota {
 
 namespace {
 
-// A hero who dies while agility is stolen from him loses some of it for good to the thief.
-void keep_stolen(Context& c, Unit& victim, const Modifier& m, const EffectNode& n) {
+// A hero who dies while agility is stolen from him loses some of it for good to a thief who kills him or is near.
+void keep_stolen(Context& c, Unit& victim, const Unit* killer, const Modifier& m, const EffectNode& n) {
   Unit* thief = c.world.get(m.source);
-  const float kept = number(c, invocation_of(c, m), n, Role::AgiKeptOnDeath);
+  const Invocation inv = invocation_of(c, m);
+  const float kept = number(c, inv, n, Role::AgiKeptOnDeath);
   if (!thief || kept <= 0) return;
+  const bool near = thief->alive && distance(thief->pos, victim.pos) <= number(c, inv, n, Role::KeptWithin);
+  if (killer != thief && !near) return;
   thief->extra_attr[ordinal(Attribute::Agi)] += kept;
   victim.extra_attr[ordinal(Attribute::Agi)] -= kept;
   thief->stats_dirty = victim.stats_dirty = true;
@@ -84,7 +87,7 @@ void on_death(Context& c, Unit& victim, Unit* killer) {
       }
     }
   each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.prim == Prim::OnHitStatSteal && (m.flags & kModDebuff)) keep_stolen(c, victim, m, n);
+    if (n.prim == Prim::OnHitStatSteal && (m.flags & kModDebuff)) keep_stolen(c, victim, killer, m, n);
     if (n.prim != Prim::StackGain) return;
     if (n.on == Trigger::KillHeroWithin3s && !(m.source == w.handle(victim))) {
       if (Unit* killer = w.get(m.source)) {

@@ -138,7 +138,7 @@ void run_on(Context& c, const Invocation& inv, int first, int count, Unit& targe
   run_range(c, child, first, count);
 }
 
-float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type) {
+float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type, bool nonlethal) {
   inv.hit[c.world.handle(target).index / 64] |= 1ull << (c.world.handle(target).index % 64);
   if (amount <= 0) return 0;
   // Effects that reach through spell immunity still do no magical damage to it.
@@ -151,6 +151,7 @@ float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, Da
   d.amount = amount;
   d.type = type;
   d.ability = inv.ability;
+  d.nonlethal = nonlethal;
   const float lost = deal_damage(c, d);
   const Unit* after = c.world.get(h);
   if (!after || !after->alive) {

@@ -62,7 +62,8 @@ void run_on(Context& c, const Invocation& inv, int first, int count, Unit& targe
 
 // Damage of an ability: immunity to magic and the caster's spell amplification count. Marks inv.hit and
 // inv.killed.
-float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type);
+float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type,
+                     bool nonlethal = false);
 // Hits one enemy within r of p: any, or for periodic_strike the one with the least health.
 void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
 // Ends an area and what lives by it.

@@ -69,6 +69,8 @@ bool use_stored_rune(Context& c, Unit& hero, int slot);  // runes.cpp: true when
 void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling, runes that are kept no longer
 // motion.cpp: whether a leap met an enemy hero, which ends it.
 bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u);
+// motion.cpp: the end of a leap.
+void leap_lands(Context& c, const Invocation& inv, const EffectNode& n, Unit& u);
 void vanish(Context& c, Unit& u);  // status.cpp: what flies at a unit that becomes invisible loses it
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
 void finish_teleport(Context& c, Unit& u, Vec2 goal);          // motion.cpp

@@ -56,7 +56,10 @@ void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
   const float gathered = m.gathered;
   const bool moved = (m.motion.x != 0 || m.motion.y != 0);
   remove_modifier(c, index);
-  if (moved) settle(c, u);
+  if (n.prim == Prim::Leap)
+    leap_lands(c, inv, n, u);
+  else if (moved)
+    settle(c, u);
   if (n.prim == Prim::Fear && !(u.status & kTaunted)) take_order(c, u, Order{});
   if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken) && gathered > 0)
     ability_damage(c, inv, u, gathered * number(c, inv, n, Role::EndDamagePctOfTaken) / 100, n.type);
@@ -87,6 +90,22 @@ bool given_away(Context& c, Modifier& m, const EffectNode& n, const Unit& u) {
   return false;
 }
 
+// What a unit has while no enemy sees it comes and goes with the same delay: `gathered` counts the seconds in
+// sight.
+void be_seen(Context& c, Modifier& m, const EffectNode& n, const Unit& u) {
+  const World& w = c.world;
+  const float delay = number(c, invocation_of(c, m), n, Role::Delay);
+  if (m.ready == Modifier{}.ready) m.ready = w.time + delay;  // it was just learned
+  const bool works = w.due(m.ready);
+  if (!unit_visible(w, 1 - u.team, u)) {
+    m.gathered = 0;
+    return;
+  }
+  m.gathered += kFramesPerStep * kDt;
+  if (works && m.gathered + kTimeSlack < delay) return;
+  m.ready = std::max(m.ready, w.time + delay);
+}
+
 // Passive conditions, fading strengths, bonuses by charges: looked at once a timestep.
 void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   const bool counts_charges =
@@ -94,8 +113,7 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   if (n.decay == Decay::None && n.cond == Cond::Always && !counts_charges && !n.given(Role::LowHpPct) &&
       !is_aimed(n))
     return;
-  if (n.cond == Cond::NotVisibleToEnemy && u.team < kTeams && unit_visible(c.world, 1 - u.team, u))
-    m.ready = std::max(m.ready, c.world.time + number(c, invocation_of(c, m), n, Role::Delay));
+  if (n.cond == Cond::NotVisibleToEnemy && u.team < kTeams) be_seen(c, m, n, u);
   if (counts_charges)
     if (const ItemState* item = item_state(c.world, u, slot_of(c, u, m.ability)))
       m.charges = static_cast<std::uint8_t>(std::max<int>(item->charges, 0));

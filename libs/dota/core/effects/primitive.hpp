@@ -94,7 +94,7 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(ThresholdPct, "threshold_pct") X(ResetAfter, "reset_after") X(HeroPct, "hero_pct") X(CreepPct, "creep_pct")    \
   X(AgiFactor, "agi_factor") X(AngleDeg, "angle_deg") X(ProjSpeed, "proj_speed")                                   \
   X(EndDamagePctOfTaken, "end_damage_pct_of_taken") X(AttackersCritPct, "attackers_crit_pct")                      \
-  X(TrueStrike, "true_strike") X(Nonlethal, "nonlethal") X(ManaPerSec, "mana_per_sec") X(Bursts, "bursts")         \
+  X(TrueStrike, "true_strike") X(Nonlethal, "nonlethal") X(ManaPerSec, "mana_per_sec")                              \
   X(TargetLosesEachAttr, "target_loses_each_attr") X(PerInstance, "per_instance") X(MinDamage, "min_damage")       \
   X(Uses, "uses") X(LowHpPct, "low_hp_pct") X(LandDamage, "land_damage")                \
   X(AttackDamage, "attack_damage") X(RevealR, "reveal_r") X(Windup, "windup") X(Accel, "accel")                    \
@@ -112,7 +112,9 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(TicksAtStart, "ticks_at_start") X(CreepLevel, "creep_level") X(SparesAncients, "spares_ancients")              \
   X(PrefersLinked, "prefers_linked") X(CountsOnce, "counts_once") X(OnePerTarget, "one_per_target")                \
   X(ClosestOnly, "closest_only") X(AgiKeptOnDeath, "agi_kept_on_death") X(SharePct, "share_pct")                    \
-  X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")
+  X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")\
+  X(KeptWithin, "kept_within") X(TreesR, "trees_r") X(AlliedCreeps, "allied_creeps")                               \
+  X(FollowsInvisible, "follows_invisible") X(VisibleOnly, "visible_only") X(SparesRoshan, "spares_roshan")
 
 // clang-format on
 enum class Role : std::uint8_t {

@@ -259,11 +259,21 @@ void projectiles_frame(Context& c) {
     --w.projectiles_end;
 }
 
-void disjoint(Context& c, Unit& u) {
+namespace {
+
+// Whether the projectile still finds a unit that becomes invisible (Assassinate).
+bool follows_invisible(const Context& c, const Projectile& p) {
+  return p.ability >= 0 && p.node >= 0 && node_of(c, p.ability, p.node).given(Role::FollowsInvisible);
+}
+
+}  // namespace
+
+void disjoint(Context& c, Unit& u, bool by_vanishing) {
   const Handle h = c.world.handle(u);
   for (int i = 0; i < c.world.projectiles_end; ++i) {
     Projectile& p = c.world.projectiles[i];
-    if (p.kind != Projectile::Kind::None && p.target == h) p.disjointed = true;
+    if (p.kind == Projectile::Kind::None || !(p.target == h)) continue;
+    if (!by_vanishing || !follows_invisible(c, p)) p.disjointed = true;
   }
 }
 

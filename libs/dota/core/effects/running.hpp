@@ -16,7 +16,8 @@ void apply_learned(Context& c,
 // as the greatest; the rest as the sum.
 float stat_sum(const World& w, const Unit& u, Stat s);
 void clear_modifiers(Context& c, Unit& u);
-void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
-void reveal_effects(Context& c);     // after update_vision(): what areas and bolts let their team see
+// Its incoming projectiles lose it; not all of them when it only became invisible.
+void disjoint(Context& c, Unit& u, bool by_vanishing = false);
+void reveal_effects(Context& c);  // after update_vision(): what areas and bolts let their team see
 
 }  // namespace dota

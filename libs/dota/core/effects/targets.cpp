@@ -8,6 +8,7 @@ namespace dota {
 bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
   if (!target.alive || target.kind == UnitKind::None || target.kind == UnitKind::Ward) return false;
   if (target.team == inv.team) return true;
+  if (target.kind == UnitKind::Roshan && n.given(Role::SparesRoshan)) return false;
   if (target.status & (kInvulnerable | kBanished | kUntargetable)) return false;
   if (!(target.status & kSpellImmune)) return true;
   if (n.given(Role::PiercesImmunity)) return number(c, inv, n, Role::PiercesImmunity) > 0;

@@ -316,4 +316,9 @@ void cut_tree(World& w, const Tables& t, int tree) {
   flip_tree_cells(w, *t.map, tree);
 }
 
+void cut_trees(World& w, const Tables& t, Vec2 p, float radius) {
+  for (int tree = tree_at(w, *t.map, p, radius); tree >= 0; tree = tree_at(w, *t.map, p, radius))
+    cut_tree(w, t, tree);
+}
+
 }  // namespace dota

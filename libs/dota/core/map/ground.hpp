@@ -18,6 +18,7 @@ Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius);
 int tree_at(const World& w, const MapData& map, Vec2 p, float radius);     // nearest standing tree, or -1
 bool tree_near(const World& w, const MapData& map, Vec2 p, float radius);  // whether tree_at() finds one
 void cut_tree(World& w, const Tables& t, int tree);
+void cut_trees(World& w, const Tables& t, Vec2 p, float radius);  // all that stand around p
 void block_line(Context& c, Area& a);  // grid.cpp: blocks the area's line and moves units on it aside
 void unblock_line(World& w, const MapData& map, Area& a);
 

@@ -128,6 +128,10 @@ void run_cast(Context& c, Unit& u) {
     end_order(c, u);
     return;
   }
+  if (o.tree >= 0 && w.tree_regrow[o.tree] != 0) {  // somebody else felled it
+    end_order(c, u);
+    return;
+  }
   const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
   if (o.type == OrderType::CastUnit && o.tree < 0 &&
       (!target || !target->alive || !valid_cast_target(c, u, *a, *target) ||

@@ -140,8 +140,8 @@ void issue_order(Context& c, Unit& u, const Order& o) {
     int level = 0;
     const AbilityDef* a = slot_ability(c, u, o.slot, &level);
     if (!a || !castable(c, u, o.slot)) return;
-    if (a->immediate && !a->channelled &&
-        (o.type == OrderType::CastNoTarget || cast_in_range(c, u, *a, level, o))) {
+    const bool at_once = a->immediate || (a->ignore_channel && u.act == Act::Channel);  // the channel goes on
+    if (at_once && !a->channelled && (o.type == OrderType::CastNoTarget || cast_in_range(c, u, *a, level, o))) {
       if (o.type == OrderType::CastUnit) {
         const Unit* target = w.get(o.target);
         if (!target || !valid_cast_target(c, u, *a, *target)) return;

@@ -167,7 +167,8 @@ struct Context {
   World& world;
   const Tables& tables;
   const GameSettings& settings;
-  int depth = 0;  // consequences of consequences under way
+  int depth = 0;       // consequences of consequences under way
+  int sure_proc = -1;  // ability whose procs the attack that lands now triggers without a chance
 };
 
 // Depth limit of consequences that cause each other. Two units whose passives answer every blow with another one

@@ -86,7 +86,8 @@ constexpr Word<DamageType> kTypes[] = {{"physical", DamageType::Physical},
                                        {"magical", DamageType::Magical},
                                        {"pure", DamageType::Pure},
                                        {"hp_loss", DamageType::HpLoss}};
-constexpr Word<std::uint32_t> kStatusWords[] = {{"break", kBroken}, {"silence", kSilenced}};
+constexpr Word<std::uint32_t> kStatusWords[] = {
+    {"break", kBroken}, {"silence", kSilenced}, {"hidden", kInvisible | kUnseen}};
 
 }  // namespace
 
@@ -147,9 +148,17 @@ bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v)
     n.status |= kDeniable;
     return need(n.prim == Prim::Dot);
   }
-  if (key == "ability") {
+  if (key == "allows_blinks") {
+    n.status &= ~kLeashed;
+    return need(n.prim == Prim::Leash);
+  }
+  if (key == "keeps_acting") {
+    n.status &= ~kForcedMotion;
+    return need(n.prim == Prim::Knockback);
+  }
+  if (key == "ability" || key == "procs") {
     n.name = v.string;
-    return need(n.prim == Prim::CastAbility);
+    return need(n.prim == (key == "ability" ? Prim::CastAbility : Prim::AttackModifier));
   }
   if (key == "ends_on") return need(find_word(kEnds, v.string, n.ends_on));
   if (key == "decay") {

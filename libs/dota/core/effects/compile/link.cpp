@@ -63,7 +63,7 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     return static_cast<std::int16_t>(it->second);
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
-  if (n.prim == Prim::CastAbility) n.ability = find(t.ability_index);
+  if (n.prim == Prim::CastAbility || n.prim == Prim::AttackModifier) n.ability = find(t.ability_index);
   if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
   // A summon of which the data has no row is a part that is not there; wards always have one.
   if (n.name == "either" || (n.prim == Prim::Summon && !t.unit_index.count(n.name)))

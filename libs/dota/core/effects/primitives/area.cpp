@@ -33,8 +33,10 @@ void ground_area(Context& c, Invocation& inv, const EffectNode& n, int node) {
 void vision(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* target = c.world.get(inv.target);
   const bool at_target = n.at == Where::Target && target;
+  const float wait = number(c, inv, n, Role::Delay);
   Area* a = new_area(c, inv, node, at_target ? target->pos : inv.point, number(c, inv, n, Role::R),
-                     number(c, inv, n, Role::Dur));
+                     wait + number(c, inv, n, Role::Dur));
+  if (a) a->start += wait;
   if (a && at_target) a->follow = inv.target;
 }
 
@@ -188,10 +190,12 @@ void shoot(Context& c, const Area& a) {
   p->ability = -1;
   p->goal = best->pos;
   p->speed = c.tables.units[u->type].projectile_speed;
-  p->damage = u->dmg_min + u->dmg_bonus;
   const EffectNode& n = node_of(c, a.ability, a.node);
   const Unit* caster = c.world.get(a.owner);
-  if (!n.given(Role::Bounces) || !caster || !(caster->status & kScepter)) return;
+  const bool scepter = caster && (caster->status & kScepter);
+  const bool hits = (scepter && n.given(Role::TrueStrike)) || !attack_misses(c, *u, *best, true);
+  p->damage = hits ? u->dmg_min + u->dmg_bonus : -1;
+  if (!n.given(Role::Bounces) || !scepter) return;
   inv = invocation_of(a);
   p->jumps_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Bounces));
   p->w0 = number(c, inv, n, Role::BounceR);
@@ -367,7 +371,7 @@ void reveal_effects(Context& c) {
   for (const Area& a : w.areas_in_use()) {
     if (!a.active) continue;
     const EffectNode& n = node_of(c, a.ability, a.node);
-    if (n.prim == Prim::Vision) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
+    if (n.prim == Prim::Vision && w.due(a.start)) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
   }
   for (int i = 0; i < w.projectiles_end; ++i) {
     const Projectile& p = w.projectiles[i];
@@ -386,7 +390,7 @@ std::span<const PrimitiveSpec> area_primitives() {
       {Prim::GroundArea, ground_area, kActs, kLasts, 0,
        "dur delay dps interval stats linger ticks_at_start counts_once",
        "hits_buildings: enemies are units, not buildings"},
-      {Prim::Vision, vision, kActs, kOnce, 0, "r dur", ""},
+      {Prim::Vision, vision, kActs, kOnce, 0, "r dur delay", ""},
       {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted, "dur r", ""},
       {Prim::TreeCut, tree_cut, kActs, kOnce, 0, "", ""},
       {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0, "len dur", "push_units_aside: a wall does"},

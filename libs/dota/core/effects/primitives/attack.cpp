@@ -19,7 +19,9 @@ void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
   roll.crit_pct = number(c, inv, n, Role::MultPct, nullptr, 100);
   roll.share = number(c, inv, n, Role::SharePct, nullptr, 100) / 100;
   roll.plus = number(c, inv, n, Role::BonusDamage);
+  c.sure_proc = n.ability;
   strike_at_once(c, *u, *target, roll);
+  c.sure_proc = -1;
 }
 
 void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
@@ -72,13 +74,14 @@ void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Ar
 std::span<const PrimitiveSpec> attack_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::AttackModifier, attack_modifier, kActs | kHeld, kLasts, 0,
-       "autocast then what mult_pct share_pct bonus_damage hits_buildings",
+       "autocast then what mult_pct share_pct bonus_damage hits_buildings procs",
        "mana: the ability's own cost, which casting it takes"},
-      {Prim::AttackAllInRadius, attack_all, kActs, kLasts, 0, "bonus_damage", "once: one attack on each"},
+      {Prim::AttackAllInRadius, attack_all, kActs, kLasts, 0, "bonus_damage spares_roshan",
+       "once: one attack on each"},
       {Prim::Proc, attach,
        on(Trigger::AttackLanded, Trigger::Attacked, Trigger::DamagedByEnemy, Trigger::OwnAbilityCast,
           Trigger::TargetAttacked),
-       kLasts, 0, "chance_pct icd max_range then", ""},
+       kLasts, 0, "chance_pct icd max_range then allied_creeps", ""},
       {Prim::Crit, carried, kHeld, kLasts, 0, "chance_pct mult_pct", ""},
       {Prim::Cleave, carried, kHeld, kLasts, 0, "pct w0 w1 len melee_only", ""},
       {Prim::Splash, carried, kHeld, kLasts, 0, "r pct rings", ""},

@@ -36,14 +36,24 @@ void mark_for_kill(Context& c, const Invocation& inv, Unit& target) {
   }
 }
 
+// A share of what one pulse of the ability's area does.
+float share_of_pulse(const Context& c, const Invocation& inv, const EffectNode& n) {
+  const EffectNode* strike = n.given(Role::AmountFracOfTotal) ? pulsing_node(c, inv.ability) : nullptr;
+  if (!strike) return 0;
+  const EffectNode& blow = node_of(c, inv.ability, strike->then_first);
+  return number(c, inv, n, Role::AmountFracOfTotal) * number(c, inv, blow, Role::Total) /
+         number(c, inv, *strike, Role::Pulses, nullptr, 1);
+}
+
 void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const float of_pulse = share_of_pulse(c, inv, n);
   for (Unit& u : select_targets(c, inv, n)) {
     if (!u.alive) continue;
     Role r = Role::Amount;
     if (is_building(u.kind) && n.given(Role::AmountBuilding)) r = Role::AmountBuilding;
     if (is_basic(u) && n.given(Role::AmountCreep)) r = Role::AmountCreep;
-    float amount =
-        number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) + number(c, inv, n, Role::Base, &u);
+    float amount = of_pulse + number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) +
+                   number(c, inv, n, Role::Base, &u);
     if (n.given(Role::PrimaryAttrFactor))
       amount += number(c, inv, n, Role::PrimaryAttrFactor) * primary_attribute(c, c.world.get(inv.caster));
     if (n.by_distance) {
@@ -54,7 +64,7 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
     if (n.given(Role::Total))
       amount += number(c, inv, n, Role::Total) / static_cast<float>(std::max<int>(inv.step, 1));
     mark_for_kill(c, inv, u);
-    ability_damage(c, inv, u, amount, n.type);
+    ability_damage(c, inv, u, amount, n.type, n.given(Role::Nonlethal));
   }
 }
 
@@ -151,10 +161,9 @@ void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
 
 // Deals damage every few seconds: a share of the health that the target lost since the curse began.
 void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  const int bursts = static_cast<int>(number(c, inv, n, Role::Bursts));
   const float every = number(c, inv, n, Role::Interval);
   for (Unit& u : select_targets(c, inv, n)) {
-    Modifier* m = add_modifier(c, u, inv, n, node, every * static_cast<float>(bursts));
+    Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
     if (!m) continue;
     m->interval = every;
     m->next_tick = c.world.time + every;
@@ -171,7 +180,7 @@ std::span<const PrimitiveSpec> damage_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Damage, damage, kActs, kOnce, 0,
        "amount amount_creep amount_building plus base primary_attr_factor total min max dist "
-       "delay",
+       "delay amount_frac_of_total nonlethal spares_roshan",
        ""},
       {Prim::Dot, dot, kActs, kLasts, 0,
        "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total "
@@ -187,7 +196,7 @@ std::span<const PrimitiveSpec> damage_primitives() {
       {Prim::PeriodicStrike, field, kActs | on(Trigger::Interval), kLasts, 0,
        "dur interval amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},
       {Prim::ManaBurn, mana_burn, kActs, kOnce, 0, "amount damage_factor", ""},
-      {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0, "bursts interval pct", ""},
+      {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0, "dur interval pct", ""},
       {Prim::DamageReturn, as_buff, kActs, kLasts, 0, "dur pct",
        "pre_reduction: what is returned is always what was dealt"},
   };

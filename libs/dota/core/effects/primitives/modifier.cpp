@@ -127,7 +127,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Mod, mod, kActs | kHeld, kLasts, 0,
        "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks "
-       "uses_charge proc_on_damaged stack until pierces_immunity on_target_only",
+       "uses_charge proc_on_damaged stack until pierces_immunity on_target_only spares_roshan",
        "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
       {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,
        "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval "
@@ -148,7 +148,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
       {Prim::RespawnAdd, respawn_add, kActs, kLasts, 0, "amount dur", ""},
       {Prim::OncePerUnit, once_per_unit, kActs, kLasts, 0, "family dur then", ""},
       {Prim::OnHitStatSteal, as_learned, kHeld, kLasts, 0,
-       "target_loses_each_attr self_gains dur stack agi_kept_on_death", ""},
+       "target_loses_each_attr self_gains dur stack agi_kept_on_death kept_within", ""},
   };
   return kSpecs;
 }

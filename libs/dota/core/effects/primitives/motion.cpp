@@ -13,7 +13,15 @@ namespace dota {
 
 namespace {
 
+// A leash does not hold who blinks or teleports away (tooltip of Pounce in 7.19), nor who is pushed (patch 7.20).
+void break_leashes(Context& c, Unit& u) {
+  each_modifier(c, u, [&](Modifier&, const EffectNode& n, int i) {
+    if (n.prim == Prim::Leash) remove_modifier(c, i);
+  });
+}
+
 void jump(Context& c, Unit& u, Vec2 p) {
+  break_leashes(c, u);
   unlist_unit(c.world, u);  // the unit must not block itself
   place_unit(c.world, u, free_place(c.world, *c.tables.map, p, u.radius));
   u.velocity = Vec2{};
@@ -80,9 +88,7 @@ void pull(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
   for (Unit& u : select_targets(c, inv, n)) {
-    each_modifier(c, u, [&](Modifier&, const EffectNode& other, int i) {  // it breaks leashes (patch 7.20)
-      if (other.prim == Prim::Leash) remove_modifier(c, i);
-    });
+    break_leashes(c, u);
     shove(c, inv, n, node, u, heading(u.facing));
   }
 }
@@ -159,9 +165,14 @@ bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u
   if (near.empty()) return false;
   Unit& met = near[0];
   remove_modifier(c, index);
-  settle(c, u);
+  leap_lands(c, inv, n, u);
   run_on(c, inv, n.then_first, n.then_count, met);
   return true;
+}
+
+void leap_lands(Context& c, const Invocation& inv, const EffectNode& n, Unit& u) {
+  if (n.given(Role::TreesR)) cut_trees(c.world, c.tables, u.pos, number(c, inv, n, Role::TreesR));
+  settle(c, u);
 }
 
 void settle(Context& c, Unit& u) {
@@ -182,7 +193,8 @@ std::span<const PrimitiveSpec> motion_primitives() {
       {Prim::ForcePush, force_push, kActs, kLasts, kForcedMotion, "dist dur", ""},
       {Prim::PullToCaster, pull, kActs, kLasts, kStunned | kForcedMotion, "dur moves_to_pct_of_distance", ""},
       {Prim::Teleport, teleport, kActs, kOnce, 0, "max_dist min_dist", ""},
-      {Prim::Leap, leap, kActs, kLasts, kForcedMotion, "dist speed hit_r hits then", "accel: of its arc's height"},
+      {Prim::Leap, leap, kActs, kLasts, kForcedMotion, "dist speed hit_r hits then trees_r",
+       "accel: of its arc's height"},
   };
   return kSpecs;
 }

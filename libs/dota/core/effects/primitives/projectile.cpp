@@ -54,6 +54,7 @@ void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
   }
   if (n.given(Role::Count)) return at_some(c, inv, n, node);
   for (const Unit& u : select_targets(c, inv, n)) {
+    if (n.given(Role::VisibleOnly) && !unit_visible(c.world, inv.team, u)) continue;
     Invocation one = inv;
     one.target = c.world.handle(u);
     launch_homing(c, one, n, node);
@@ -206,7 +207,8 @@ Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 fro
 
 std::span<const PrimitiveSpec> projectile_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Projectile, homing, kActs, kOnce, 0, "speed count then vision_r reveals_target_while_casting", ""},
+      {Prim::Projectile, homing, kActs, kOnce, 0,
+       "speed count then vision_r reveals_target_while_casting follows_invisible visible_only", ""},
       {Prim::ProjectilePoint, to_point, kActs, kOnce, 0, "speed then", ""},
       {Prim::LinearWave, linear_wave, kActs, kOnce, 0, "len w0 w1 speed then", ""},
       {Prim::RadialLines, radial_lines, kActs, kOnce, 0,

@@ -79,13 +79,7 @@ void hp_cost(Context& c, Invocation& inv, const EffectNode& n, int node) {
     }
     return;
   }
-  float amount = number(c, inv, n, Role::Amount);
-  if (n.given(Role::AmountFracOfTotal))
-    if (const EffectNode* strike = pulsing_node(c, inv.ability)) {
-      const EffectNode& blow = node_of(c, inv.ability, strike->then_first);
-      amount += number(c, inv, n, Role::AmountFracOfTotal) * number(c, inv, blow, Role::Total) /
-                number(c, inv, *strike, Role::Pulses, nullptr, 1);
-    }
+  const float amount = number(c, inv, n, Role::Amount);
   u->hp =
       n.given(Role::Nonlethal) ? std::max(std::min(u->hp, 1.0f), u->hp - amount) : std::max(u->hp - amount, 1.0f);
 }
@@ -164,7 +158,7 @@ std::span<const PrimitiveSpec> resource_primitives() {
       {Prim::ManaOverTime, over_time, kActs, kLasts, 0, "per_sec pct_max_per_sec total interval dur ends_on", ""},
       {Prim::ManaGain, mana_gain, kActs, kOnce, 0, "amount per_charge",
        "temporary: mana given for a time only, as by Soul Ring, is spent at once"},
-      {Prim::HpCost, hp_cost, kActs, kLasts, 0, "amount per_sec nonlethal delay amount_frac_of_total", ""},
+      {Prim::HpCost, hp_cost, kActs, kLasts, 0, "amount per_sec nonlethal delay", ""},
       {Prim::ManaDrain, link, kActs, kLasts, 0, "per_sec interval dur break_dist count r", ""},
       {Prim::Drain, link, kActs, kLasts, 0, "dps dps_pct_max_hp interval dur heal_pct break_dist one_per_target",
        ""},

@@ -101,7 +101,7 @@ void leash(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }  // namespace
 
 void vanish(Context& c, Unit& u) {
-  if (!(u.status & kTrueSighted)) disjoint(c, u);
+  if (!(u.status & kTrueSighted)) disjoint(c, u, true);
 }
 
 std::span<const PrimitiveSpec> status_primitives() {

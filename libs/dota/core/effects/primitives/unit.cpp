@@ -107,7 +107,8 @@ void fly_missile(Context& c, Area& a, const EffectNode& n) {
 
 std::span<const PrimitiveSpec> unit_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Summon, summon, kActs, kLasts, 0, "unit dur count attack_damage targets stats bounces bounce_r", ""},
+      {Prim::Summon, summon, kActs, kLasts, 0,
+       "unit dur count attack_damage targets stats bounces bounce_r true_strike", ""},
       {Prim::MissileUnit, missile, kActs, kLasts, 0,
        "windup speed accel hits_to_kill hits_to_kill_tower damage_min damage_max max_at_dist stun",
        "reveals_target: a missile's owner sees what it flies at by the missile's own eyes"},

@@ -1,0 +1,250 @@
+"""Sniper by the tooltips and notes of patches 7.21d and 7.19, and by the patch notes named in each test."""
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.dota.arena import CENTRE, Arena, give, line_up, use
+from tests.dota.conftest import FILES
+from tests.dota.patch_worlds import duel_of
+
+HEADSHOT, INVISIBLE = "sniper_headshot", 1 << 6
+Duel = Callable[..., Arena]
+
+
+@pytest.fixture
+def duel(new_world: Any, data: dict[str, Any]) -> Duel:
+    def make(enemy: str = "nevermore", away: float = 500, ally: str = "lion") -> Arena:
+        return line_up(new_world(("sniper", ally), (enemy, "viper")), data, {0: 0, 1: -300, 5: away, 6: 2900})
+
+    return make
+
+
+@pytest.fixture
+def sure(core: Any, data: dict[str, Any]) -> Duel:
+    """Create duels in which each attack is a Headshot."""
+    changed = dict(data) | {"abilities": copy.deepcopy(data["abilities"])}
+    changed["abilities"]["abilities"][HEADSHOT]["specials"]["proc_chance"]["v"] = [100]
+    tables = core.load_tables(*(changed[f] for f in FILES))
+    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
+
+    def make(enemy: str = "nevermore", away: float = 500) -> Arena:
+        return line_up(core.World(tables, quiet, ["sniper"], [enemy], 1), changed, {0: 0, 5: away})
+
+    return make
+
+
+def shoot(arena: Arena, target: int) -> None:
+    """Let Sniper land one attack."""
+    a, hp = arena.unit(0), arena.hp(target)
+    arena.world.set_unit(a, attack_ready=0)
+    arena.world.order(a, "attack", target)
+    for _ in range(60):
+        arena.world.run_frames(1)
+        if arena.hp(target) < hp:
+            break
+    assert arena.hp(target) < hp
+    arena.world.set_unit(a, attack_ready=1e9)
+    arena.world.order(a, "hold")
+
+
+def teleport(arena: Arena) -> int:
+    """Let the enemy channel a teleport home and return its unit."""
+    enemy, slot = arena.unit(5), give(arena, "tpscroll", hero=5, charges=1)
+    home = arena.data["map"]["hero_spawn"]["dire"]
+    arena.world.order(enemy, "cast_point", x=home[0], y=home[1], slot=slot)
+    arena.seconds(0.4)
+    assert arena.world.unit(enemy)["act"] == "channel"
+    return enemy
+
+
+def healthy(arena: Arena, hero: int, hp: float = 4000) -> int:
+    unit = arena.unit(hero)
+    arena.world.set_unit(unit, extra_hp=hp)
+    arena.world.step(1)
+    arena.world.set_unit(unit, hp=hp)
+    return unit
+
+
+# ---- Shrapnel -------------------------------------------------------------------------------------------------------
+
+
+def test_shrapnel_reveals_its_area_while_it_lasts(duel: Duel) -> None:
+    """From 1.2 s after the cast, for 10 s (public wikis: vision begins with the effect)."""
+    arena = duel()
+    arena.world.give_xp(0, 230)
+    enemy = arena.unit(5)
+    arena.place(enemy, 600, 300)  # behind trees
+    slot = arena.teach(0, "sniper_shrapnel", 1)
+    arena.seconds(0.3)
+    arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 600, y=CENTRE[1] + 300, slot=slot)
+    for wait, seen in ((1.2, False), (0.7, True), (9.4, True), (0.6, False)):
+        arena.seconds(wait)
+        assert arena.world.visible(0, enemy) == seen, wait
+
+
+def test_shrapnel_spares_buildings(duel: Duel) -> None:
+    arena = duel()
+    arena.world.give_xp(0, 230)
+    tower = next(u for u in arena.world.units("tower") if u["team"] == 1 and u["tier"] == 1 and u["lane"] == 1)
+    arena.world.set_unit(arena.unit(0), x=tower["x"] - 1500, y=tower["y"] - 500)
+    slot = arena.teach(0, "sniper_shrapnel", 4)
+    creep = arena.world.spawn("npc_dota_creep_badguys_melee", 1, tower["x"] - 200, tower["y"])
+    arena.world.set_unit(creep, extra_hp=5000)
+    arena.world.order(creep, "hold")
+    arena.world.order(arena.unit(0), "cast_point", x=tower["x"], y=tower["y"], slot=slot)
+    arena.seconds(4)
+    assert arena.world.unit(creep)["hp"] < arena.world.unit(creep)["max_hp"]
+    assert arena.hp(tower["index"]) == tower["hp"]
+
+
+@pytest.mark.parametrize(("patch", "seconds"), [("7.21d", 40), ("7.19", 55)])
+def test_a_charge_returns_after_its_time(core: Any, patch: str, seconds: float) -> None:
+    """Tooltip: 55 s in 7.19; patches 7.21c and 7.21d: 50 s, then 40 s."""
+    arena = duel_of(core, patch, ("sniper",), ("nevermore",), {0: 0, 5: 2900})
+    arena.world.give_xp(0, 230)
+    slot = arena.teach(0, "sniper_shrapnel", 1)
+    arena.seconds(1)
+    assert arena.world.ability(0, "sniper_shrapnel")["charges"] == 3
+    arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0], y=CENTRE[1] + 300, slot=slot)
+    arena.seconds(0.6)
+    for wait, charges in ((seconds - 1, 2), (1, 3)):
+        arena.seconds(wait)
+        assert arena.world.ability(0, "sniper_shrapnel")["charges"] == charges
+
+
+# ---- Headshot -------------------------------------------------------------------------------------------------------
+
+
+def test_headshot_works_on_own_creeps(sure: Duel) -> None:
+    """Note: 120 more damage against no armor, and the slow."""
+    arena = sure(away=2900)
+    arena.teach(0, HEADSHOT, 4)
+    creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + 300, CENTRE[1])
+    arena.world.set_unit(creep, extra_hp=9000, extra_armor=-arena.world.unit(creep)["armor"])
+    arena.world.order(creep, "hold")
+    arena.still(creep)
+    arena.world.set_unit(creep, hp=2000)
+    u, hp = arena.world.unit(arena.unit(0)), arena.hp(creep)
+    shoot(arena, creep)
+    low, high = (u[k] + u["dmg_bonus"] + 120 * arena.amp(arena.unit(0)) for k in ("dmg_min", "dmg_max"))
+    assert low - 1 <= hp - arena.hp(creep) <= high + 1
+    assert arena.modifiers(creep, HEADSHOT)
+
+
+def test_headshot_stops_movement_and_nothing_else(sure: Duel) -> None:
+    """Tooltip: it briefly stops movement; the push of 10 (patch 7.21) ends no channel."""
+    arena = sure()
+    arena.teach(0, HEADSHOT, 4)
+    healthy(arena, 5)
+    enemy = teleport(arena)
+    x = arena.world.unit(enemy)["x"]
+    shoot(arena, enemy)
+    arena.seconds(0.2)
+    assert arena.modifiers(enemy, HEADSHOT)
+    assert arena.world.unit(enemy)["x"] - x == pytest.approx(10, abs=0.5)
+    assert arena.world.unit(enemy)["act"] == "channel"
+
+
+# ---- Take Aim -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("patch", "active"), [("7.21d", True), ("7.19", False)])
+def test_take_aim_can_be_activated_since_7_20(core: Any, patch: str, active: bool) -> None:
+    arena = duel_of(core, patch, ("sniper",), ("nevermore",), {0: 0, 5: 2900})
+    reach = arena.world.unit(arena.unit(0))["attack_range"]
+    arena.teach(0, "sniper_take_aim", 2)
+    assert arena.world.unit(arena.unit(0))["attack_range"] == reach + 200
+    assert arena.world.ability(0, "sniper_take_aim")["castable"] == active
+
+
+# ---- Assassinate ----------------------------------------------------------------------------------------------------
+
+
+def assassinate(arena: Arena, target: int, frames: int = 0) -> None:
+    """Let Sniper aim at the target, and run so many frames after the shot."""
+    slot = arena.teach(0, "sniper_assassinate", 1)
+    arena.world.order(arena.unit(0), "cast_unit", target=target, slot=slot)
+    for _ in range(90):
+        arena.world.run_frames(1)
+        if arena.world.projectiles():
+            break
+    assert arena.world.projectiles()
+    arena.world.run_frames(frames)
+
+
+@pytest.mark.parametrize("immune", [False, True])
+def test_assassinate_interrupts_channels(duel: Duel, immune: bool) -> None:
+    """Note: also of a unit that became spell immune; that one takes no damage."""
+    arena = duel(away=1000)
+    enemy = healthy(arena, 5)
+    bar, scroll = give(arena, "black_king_bar", hero=5), give(arena, "tpscroll", hero=5, charges=1)
+    assassinate(arena, enemy)  # a flight of 0.4 s
+    hp = arena.hp(enemy)
+    if immune:
+        arena.world.order(enemy, "cast", slot=bar)
+        arena.world.run_frames(2)
+    home = arena.data["map"]["hero_spawn"]["dire"]
+    arena.world.order(enemy, "cast_point", x=home[0], y=home[1], slot=scroll)
+    arena.world.run_frames(2)
+    assert arena.world.unit(enemy)["act"] == "channel"
+    arena.seconds(0.6)
+    assert arena.world.unit(enemy)["act"] != "channel"
+    assert (arena.hp(enemy) == hp) == immune
+
+
+@pytest.mark.parametrize(("patch", "aims"), [("7.21d", False), ("7.19", True)])
+def test_assassinate_is_aimed_at_the_immune_in_7_19_only(core: Any, patch: str, aims: bool) -> None:
+    """Files: 7.19 has the target flag MAGIC_IMMUNE_ENEMIES."""
+    arena = duel_of(core, patch, ("sniper",), ("nevermore",), {0: 0, 5: 700})
+    enemy = healthy(arena, 5)
+    use(arena, give(arena, "black_king_bar", hero=5), hero=5)
+    slot = arena.teach(0, "sniper_assassinate", 1)
+    arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
+    arena.seconds(0.5)
+    assert (arena.world.unit(arena.unit(0))["act"] == "cast_windup") == aims
+
+
+@pytest.mark.parametrize(("item", "lands"), [("invis_sword", True), ("blink", False)])
+def test_invisibility_does_not_disjoint_assassinate(duel: Duel, item: str, lands: bool) -> None:
+    """Note; a blink does."""
+    arena = duel(away=1000)
+    enemy = healthy(arena, 5)
+    slot = give(arena, item, hero=5)
+    hp = arena.hp(enemy)
+    assassinate(arena, enemy)  # a flight of 0.4 s
+    if item == "blink":
+        arena.world.order(enemy, "cast_point", x=CENTRE[0] + 700, y=CENTRE[1], slot=slot)
+    else:
+        arena.world.order(enemy, "cast", slot=slot)  # 0.3 s until it has faded
+    arena.world.run_frames(10)
+    assert bool(arena.world.unit(enemy)["status"] & INVISIBLE) == lands and arena.hp(enemy) == hp
+    arena.seconds(0.6)
+    assert (arena.hp(enemy) < hp) == lands
+
+
+def test_the_scepters_shots_are_headshots_on_seen_heroes(core: Any) -> None:
+    """Scepter text: an attack of 280 % and a Headshot (120 damage) on each visible hero within 400 of the target."""
+    arena = duel_of(core, "7.21d", ("sniper", "lion"), ("nevermore", "sven", "riki", "axe"), {0: 0, 1: -300, 5: 500})
+    for hero, (x, y) in zip((6, 7, 8), ((800, 0), (600, -100), (950, -100)), strict=True):
+        arena.place(arena.unit(hero), x, y, math.pi)
+    for hero in (5, 6, 7, 8):
+        healthy(arena, hero)
+    creep = arena.dummy(600, -200)
+    arena.teach(7, "riki_permanent_invisibility", 4)
+    arena.teach(0, HEADSHOT, 4)
+    give(arena, "ultimate_scepter")
+    arena.seconds(7)
+    assert arena.world.unit(arena.unit(7))["status"] & INVISIBLE
+    units = [*(arena.unit(i) for i in (5, 6, 7, 8)), creep]
+    before, u, amp = [arena.hp(i) for i in units], arena.world.unit(arena.unit(0)), arena.amp(arena.unit(0))
+    assassinate(arena, arena.unit(5), 20)
+    for unit, hp, struck in zip(units, before, (True, True, False, False, False), strict=True):
+        armor = arena.world.unit(unit)["armor"]
+        through = 1 - 0.052 * armor / (0.9 + 0.048 * abs(armor))
+        low, high = ((2.8 * (u[k] + u["dmg_bonus"]) + 120 * amp) * through for k in ("dmg_min", "dmg_max"))
+        lost = hp - arena.hp(unit)
+        assert low - 3 <= lost <= high + 3 if struck else lost == 0
