@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from dota.hero_pools import expanded
 from dota.sections import BaseModel, ConfigDict, Field, model_validator
 
 
@@ -111,7 +112,8 @@ class GameConfig(_Section):
     heroes_per_team: int = Field(5, ge=1, le=5, description="Heroes of a team.")
     hero_pool: list[str] = Field(
         ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"],
-        min_length=1, description="Heroes that lineups are drawn from, without the npc_dota_hero_ prefix.")
+        min_length=1, description="Heroes that lineups are drawn from, without the npc_dota_hero_ prefix. finals_2019 "
+        "stands for the 17 of the paper's finals, ti8_2018 for these and Lich, heroes_25 for all 25.")
     mirror_match: bool = Field(False, description="Both teams play the same lineup; with a pool of one hero, always.")
     max_game_seconds: float = Field(3600.0, gt=0, le=MAX_GAME_SECONDS,
                                     description="Game time after which a game is a draw.")
@@ -145,6 +147,14 @@ class GameConfig(_Section):
                                            description="What the scripted buyer keeps in stock.")
     randomisation: RandomisationConfig = Field(default_factory=lambda: RandomisationConfig(),
                                                description="Per-game randomisation.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_pools(cls, given: Any) -> Any:
+        pool = given.get("hero_pool") if isinstance(given, Mapping) else None
+        if not isinstance(pool, list) or not all(isinstance(name, str) for name in pool):
+            return given
+        return {**given, "hero_pool": expanded(pool)}
 
     @property
     def timestep_seconds(self) -> float:
