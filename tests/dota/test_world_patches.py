@@ -173,3 +173,26 @@ def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
     arena.seconds(2.5)
     u = arena.world.unit(hero)
     assert (abs(u["x"] - tower["x"]) + abs(u["y"] - tower["y"]) < 1000) != ends
+
+
+@pytest.mark.parametrize(("patch", "low", "high"), [("7.21d", 56, 65), ("7.19", 53, 62)])
+def test_gold_of_a_neutral_creep(patched: Patched, patch: str, low: int, high: int) -> None:
+    """A Centaur Conqueror pays the unit file's 53 to 62 gold, 5 % more since 7.20. A game of 7.06f was recorded with
+    the file's values for other creeps; 7.22g takes 5 % away, and the file of 7.27c has 53 to 62 again."""
+    world = patched(patch)
+    got = set()
+    for _ in range(60):
+        world.set_gold(0, 0)
+        world.kill(world.spawn("npc_dota_neutral_centaur_khan", 2, *MID), world.hero(0)["unit"])
+        got.add(round(world.hero(0)["gold"] + world.hero(0)["reliable"]))
+    assert min(got) == low and max(got) == high
+
+
+def test_neutrals_pay_5_percent_more_since_7_20() -> None:
+    """Ancients pay the same, and so do creeps of few coins."""
+    new, old = (read_data(patch)["units"]["units"] for patch in PATCHES)
+    for name, u in old.items():
+        if u["class"] == "neutral":
+            more = 1 if u.get("ancient") else 1.05
+            for key in ("gold_min", "gold_max"):
+                assert new[name][key] == int(u[key] * more + 0.5), name
