@@ -13,8 +13,9 @@ from five.evaluation.bot_games import MARKS, BotGameRecord, TeamRecord, play, qu
 def record(pair: int, side: int, winner: Winner, minutes: float) -> BotGameRecord:
     """Return a finished game; the second team has twice the values of the first."""
     teams = tuple(TeamRecord(kills=10.0 * k, last_hits=50.0 * k, towers_lost=k, roshans=k,
-                             net_worth={m: 100.0 * k * m for m in MARKS}, xp={m: 200.0 * k * m for m in MARKS},
-                             marked_last_hits={m: float(k * m) for m in MARKS}, items={"item_boots": [5.0 * k]})
+                             first_roshan=1200.0 * k, items={"item_boots": [5.0 * k]},
+                             marks={m: {"net_worth": 100.0 * k * m, "xp": 200.0 * k * m, "level": m / 2 + k,
+                                        "last_hits": float(k * m)} for m in MARKS})
                   for k in (1, 2))
     return BotGameRecord(pair, side, winner, 60 * minutes, (teams[0], teams[1]), 600.0)
 
@@ -52,7 +53,9 @@ def test_table_counts_sides_and_bots_separately() -> None:
     assert rows["scripted-hard beats scripted"].startswith("75.0 %")
     assert "median 45.0" in rows["length, minutes"] and "20 to 60: 75 %" in rows["length, minutes"]
     assert rows["net worth a hero at 10:00"].startswith("1,500")
+    assert rows["level a hero at 20:00"].startswith("11.5")
     assert rows["first tower, minute"].startswith("10.0")
+    assert rows["first Aegis, minute"].startswith("20.0")
     assert rows["Aegis taken, winners and losers"] == "1.25, 1.75"
     assert "| Radiant wins |" in as_markdown(table("scripted-hard", "scripted", games))
 

@@ -9,6 +9,7 @@ from dota.config import GameConfig, evaluation_game
 from dota.vec_game import STATS, TEAMS, VecGame, Winner
 from five.evaluation import bot_games
 from five.evaluation.bot_games import (
+    MARKED,
     TIMED_ITEMS,
     BotGameRecord,
     TeamRecord,
@@ -26,11 +27,12 @@ def short(seconds: float = 20.0) -> GameConfig:
 @pytest.fixture(scope="module")
 def lane() -> list[BotGameRecord]:
     """A pair of games of one hero a side, the hard bot against random play, with marks at 1 and 2 minutes."""
-    game = full_game_config().model_copy(update={"heroes_per_team": 1, "max_game_seconds": 300.0})
+    game = full_game_config().model_copy(update={"heroes_per_team": 1, "hero_pool": ["sniper"], "mirror_match": True,
+                                                 "max_game_seconds": 300.0})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bot_games, "MARKS", (1, 2))
         patched.setattr(bot_games, "LOOK_SECONDS", 30.0)
-        return play(game, "scripted-hard", "random", 1, seed=3, concurrent=2)
+        return play(game, "scripted-hard", "random", 1, seed=4, concurrent=2)
 
 
 def test_bots_swap_sides_in_each_pair(lane: list[BotGameRecord]) -> None:
@@ -38,20 +40,22 @@ def test_bots_swap_sides_in_each_pair(lane: list[BotGameRecord]) -> None:
     for game in lane:
         hard, random = game.teams[game.first_side], game.teams[1 - game.first_side]
         assert hard.last_hits > random.last_hits and hard.denies > random.denies == 0
-        assert hard.net_worth[2] > random.net_worth[2] and hard.xp[2] > random.xp[2]
+        assert all(hard.marks[2][name] > random.marks[2][name] for name in ("net_worth", "xp", "level"))
         assert game.seconds == 300 and game.winner == Winner.DRAW and game.score == 0.5
 
 
 def test_marks_hold_the_statistics_of_their_minute(lane: list[BotGameRecord]) -> None:
-    game = full_game_config().model_copy(update={"heroes_per_team": 1, "max_game_seconds": 60.0})
-    ended = play(game, "scripted-hard", "random", 1, seed=3, look=False)
+    game = full_game_config().model_copy(update={"heroes_per_team": 1, "hero_pool": ["sniper"], "mirror_match": True,
+                                                 "max_game_seconds": 60.0})
+    ended = play(game, "scripted-hard", "random", 1, seed=4, look=False)
     for whole, first_minute in zip(lane, ended, strict=True):
         for team, before in zip(whole.teams, first_minute.teams, strict=True):
-            assert list(team.xp) == list(team.net_worth) == list(team.marked_last_hits) == [1, 2]
-            assert team.marked_last_hits[1] == before.last_hits
-            assert team.xp[1] <= team.xp[2] and 200 < team.net_worth[1] != team.xp[1]
-            assert team.marked_last_hits[1] <= team.marked_last_hits[2] <= team.last_hits
-    assert any(team.marked_last_hits[1] > 0 for game in lane for team in game.teams)
+            one, two = team.marks[1], team.marks[2]
+            assert list(team.marks) == [1, 2]
+            assert one["last_hits"] == before.last_hits
+            assert one["xp"] <= two["xp"] and 200 < one["net_worth"] != one["xp"]
+            assert one["last_hits"] <= two["last_hits"] <= team.last_hits
+    assert any(team.marks[1]["last_hits"] > 0 for game in lane for team in game.teams)
 
 
 def test_fallen_towers_are_counted_for_their_owner(lane: list[BotGameRecord]) -> None:
@@ -78,7 +82,7 @@ def test_without_a_look_only_results_are_recorded() -> None:
     (game,) = play(short(40.0), "scripted", "scripted", 1, look=False, on_game=seen.append)
     assert seen == [game] == play(short(40.0), "scripted", "scripted", 1, seed=0, look=False)
     assert game.seconds == pytest.approx(40) and game.first_tower is None
-    assert all(not team.xp and not team.items and team.towers_lost == 0 for team in game.teams)
+    assert all(not team.marks and not team.items and team.towers_lost == 0 for team in game.teams)
 
 
 @pytest.mark.parametrize("concurrent", [1, 50])
@@ -109,9 +113,9 @@ def test_score_is_of_the_first_bot(winner: Winner, side: int, score: float) -> N
 
 def test_aegis_is_counted_once_for_the_team() -> None:
     watch = _GameObserver()
-    for taken in ([0, 0], [1, 0], [0, 0.5], [0, 0], [1, 0]):
-        watch.roshan(np.array(taken, np.float32))
-    assert [team.roshans for team in watch.teams] == [2, 1]
+    for minute, taken in enumerate(([0, 0], [1, 0], [0, 0.5], [0, 0], [1, 0])):
+        watch.roshan(np.array(taken, np.float32), 60.0 * minute)
+    assert [(team.roshans, team.first_roshan) for team in watch.teams] == [(2, 60), (1, 120)]
 
 
 def test_quick_games_are_short_mirror_matches() -> None:
@@ -185,17 +189,15 @@ def test_purchases_have_the_minute_of_each_hero(game: GivenViews, watch: _GameOb
 
 def test_marks_are_taken_at_the_first_look_of_their_minute(game: GivenViews, watch: _GameObserver) -> None:
     def look(seconds: float, scale: float) -> None:
-        for at, name in enumerate(("net_worth", "xp", "last_hits"), 1):
+        for at, name in enumerate(MARKED, 1):
             game.stats[0, :, :, STATS.index(name)] = [[scale * at], [scale * at + 0.5]]
         game.look(watch, seconds)
 
-    for seconds, scale in ((599.0, 1.0), (600.0, 2.0), (630.0, 3.0), (1215.0, 4.0), (1230.0, 5.0)):
+    for seconds, scale in ((299.0, 1.0), (300.0, 2.0), (330.0, 3.0), (615.0, 4.0), (630.0, 5.0)):
         look(seconds, scale)
-    radiant, dire = watch.teams
-    assert (radiant.net_worth, radiant.xp, radiant.marked_last_hits) == (
-        {10: 2, 20: 4}, {10: 4, 20: 8}, {10: 6, 20: 12})
-    assert (dire.net_worth, dire.xp, dire.marked_last_hits) == (
-        {10: 2.5, 20: 4.5}, {10: 4.5, 20: 8.5}, {10: 6.5, 20: 12.5})
+    for team, more in zip(watch.teams, (0, 0.5), strict=True):
+        assert team.marks == {minute: {name: scale * at + more for at, name in enumerate(MARKED, 1)}
+                              for minute, scale in ((5, 2), (10, 4))}
 
 
 def test_games_are_looked_at_in_intervals_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from dota.vec_game import Winner
 from five.agent.ratings import pairs_interval, wilson_interval
 from five.evaluation.bot_games import (
+    MARKED,
     MARKS,
     TIMED_ITEMS,
     BotGameRecord,
@@ -19,22 +20,30 @@ from five.evaluation.bot_games import (
     quick_game_config,
 )
 
-BY_MINUTE = ("net_worth", "xp", "marked_last_hits")
-
 # Ranges of real games with their sources. A row without a source has no range.
 REAL = {
     "radiant": "50.75 % of 268 games [1]",
     "length": "median 37:08 [1]; mean 35 in patch 7.21 [2]",
     "last_hits": "214 [1, creeps killed of the game through ten]; 17 to 361 [3]",
     "kills": "15 and 22 [3]",
-    "net_worth": "190 to 687 gold a minute [3]",
-    "xp": "232 to 804 a minute [3]",
+    "first_tower": "13.4 [4]",
+    "first_roshan": "24.8 [4]",
 }
+# Means over the ten players of [4]. Its gold is all that was earned; net worth lacks what was used up or lost.
+REAL_MARKS = {
+    5: {"net_worth": 1224, "xp": 1269, "level": 3.7, "last_hits": 14.7},
+    10: {"net_worth": 2881, "xp": 2990, "level": 6.7, "last_hits": 33.5},
+    20: {"net_worth": 7149, "xp": 8005, "level": 12.5, "last_hits": 86.1},
+    30: {"net_worth": 11934, "xp": 13932, "level": 17.3, "last_hits": 129.6},
+}
+MARK_NAMES = {"net_worth": "net worth", "xp": "experience", "level": "level", "last_hits": "last hits"}
 SOURCES = (
     "[1] regional qualifiers of The International 2019 (luckbox.com/esports-news/article/ti9-qualifiers-dota-2-meta-"
     "hero-stats/)",
     "[2] professional games (click-storm.com/en/blogs/22294/)",
     "[3] one league game of June 2017, 31:28 long, the ten players' spread (odota/core, json/3254426673_output.json)",
+    "[4] OG against PSG.LGD, The International 2018, patch 7.19, 36:28 long (odota/web, "
+    "testcafe/cachedAjax/matches_4080856812_.json)",
 )
 
 
@@ -95,9 +104,7 @@ def read_log(path: Path, first: str, second: str) -> list[BotGameRecord]:
 
 
 def _team(told: dict[str, Any]) -> TeamRecord:
-    marks: list[dict[int, float]] = [{int(m): float(v) for m, v in told.pop(name).items()} for name in BY_MINUTE]
-    net_worth, xp, last_hits = marks
-    return TeamRecord(net_worth=net_worth, xp=xp, marked_last_hits=last_hits, **told)
+    return TeamRecord(marks={int(mark): values for mark, values in told.pop("marks").items()}, **told)
 
 
 def as_markdown(lines: Sequence[StatisticRow]) -> str:
@@ -157,14 +164,16 @@ def _play(records: Sequence[BotGameRecord]) -> list[StatisticRow]:
         StatisticRow("denies a hero at the end", both([t.denies for _, _, t in teams])),
     ]
     for mark in MARKS:
-        there = [t for _, _, t in teams if mark in t.xp]
-        lines += [StatisticRow(f"last hits a hero at {mark}:00", both([t.marked_last_hits[mark] for t in there])),
-                  StatisticRow(f"net worth a hero at {mark}:00", both([t.net_worth[mark] for t in there]),
-                               REAL["net_worth"]),
-                  StatisticRow(f"experience a hero at {mark}:00", both([t.xp[mark] for t in there]), REAL["xp"])]
+        there = [t.marks[mark] for _, _, t in teams if mark in t.marks]
+        lines += [StatisticRow(f"{MARK_NAMES[name]} a hero at {mark}:00",
+                               both([values[name] for values in there], int(name == "level")),
+                               f"{REAL_MARKS[mark][name]:,} [4]" if mark in REAL_MARKS else "") for name in MARKED]
     fallen = [r.first_tower / 60 for r in records if r.first_tower is not None]
+    first_roshans = [min(times) / 60 for r in records
+                     if (times := [t.first_roshan for t in r.teams if t.first_roshan is not None])]
     lines += [
-        StatisticRow("first tower, minute", both(fallen, 1)),
+        StatisticRow("first tower, minute", both(fallen, 1), REAL["first_tower"]),
+        StatisticRow("first Aegis, minute", both(first_roshans, 1), REAL["first_roshan"]),
         StatisticRow("towers lost, winners and losers", f"{both([float(t.towers_lost) for t in won], 1)}, "
                                                 f"{both([float(t.towers_lost) for t in lost], 1)}"),
         StatisticRow("Aegis taken, winners and losers", f"{statistics.mean(t.roshans for t in won):.2f}, "

@@ -17,7 +17,8 @@ from dota.rewards import SIGNALS
 from dota.vec_game import BOTS, STATS, TEAMS, VecGame, Winner
 
 LOOK_SECONDS = 10.0
-MARKS = (10, 20)  # minutes at which gold, experience and last hits are recorded
+MARKS = (5, 10, 20, 30)  # minutes at which MARKED statistics are recorded
+MARKED = ("net_worth", "xp", "level", "last_hits")
 # Finished items whose first time is recorded.
 TIMED_ITEMS = ("item_boots", "item_magic_wand", "item_power_treads", "item_blink", "item_black_king_bar",
                "item_ultimate_scepter")
@@ -44,9 +45,8 @@ class TeamRecord:
     denies: float = 0
     towers_lost: int = 0
     roshans: int = 0
-    net_worth: dict[int, float] = field(default_factory=dict)  # by minute of MARKS
-    xp: dict[int, float] = field(default_factory=dict)
-    marked_last_hits: dict[int, float] = field(default_factory=dict)
+    first_roshan: float | None = None  # game time, seconds
+    marks: dict[int, dict[str, float]] = field(default_factory=dict)  # by minute of MARKS: MARKED statistics
     items: dict[str, list[float]] = field(default_factory=dict)  # minutes, one for each hero that bought it
 
 
@@ -99,17 +99,17 @@ class _GameObserver:
                     self._held.add((unit["hero"], item))
                     self.teams[unit["team"]].items.setdefault(item, []).append(seconds / 60)
         for mark in MARKS:
-            if seconds >= 60 * mark and mark not in self.teams[0].xp:
+            if seconds >= 60 * mark and mark not in self.teams[0].marks:
                 for team in range(TEAMS):
                     totals = dict(zip(STATS, games.stats[place, team].mean(0).tolist(), strict=True))
-                    self.teams[team].net_worth[mark] = totals["net_worth"]
-                    self.teams[team].xp[mark] = totals["xp"]
-                    self.teams[team].marked_last_hits[mark] = totals["last_hits"]
+                    self.teams[team].marks[mark] = {name: totals[name] for name in MARKED}
 
-    def roshan(self, taken: npt.NDArray[np.float32]) -> None:
+    def roshan(self, taken: npt.NDArray[np.float32], seconds: float) -> None:
         """Count a taken Aegis, which is signalled to every hero of the team (``taken`` [2])."""
-        for team in range(TEAMS):
-            self.teams[team].roshans += int(taken[team] > 0)
+        for record, got in zip(self.teams, taken.tolist(), strict=True):
+            if got > 0:
+                record.roshans += 1
+                record.first_roshan = seconds if record.first_roshan is None else record.first_roshan
 
 
 def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *, concurrent: int = 8, threads: int = 1,
@@ -147,7 +147,7 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
             pair, side, watch = playing[place]
             over = games.winner[place] != Winner.RUNNING
             if look:
-                watch.roshan(games.signals[place, :, 0, aegis])
+                watch.roshan(games.signals[place, :, 0, aegis], float(games.game_time[place]))
                 if over or games.game_time[place] >= watch.next_look:
                     watch.next_look = float(games.game_time[place]) + LOOK_SECONDS
                     watch.look(games, place)
