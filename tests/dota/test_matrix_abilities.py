@@ -64,8 +64,7 @@ class Scene(Arena):
         """Teach the ability and order it; return its slot."""
         slot = self.prepare(ability, rank)
         # Mana beyond the greatest is lost to whatever is drawn from it in time.
-        drawn = ability == "witch_doctor_voodoo_restoration"
-        self.mana = self.world.unit(self.unit(0))["max_mana"] if drawn else 5000.0
+        self.mana = self.world.unit(self.unit(0))["max_mana"] if drawn_on(ability) else 5000.0
         self.world.set_unit(self.unit(0), mana=self.mana)
         self.send(ability, slot)
         return slot
@@ -81,6 +80,11 @@ class Scene(Arena):
             self.world.order(unit, "cast_point", x=u["x"], y=u["y"], slot=slot)
         else:
             self.world.order(unit, "cast", slot=slot)
+
+
+def drawn_on(ability: str) -> bool:
+    """Return whether the ability takes mana while it is on."""
+    return any({"mana_per_sec", "mana_per_pulse"} & set(n) for n in definition(ability)["effects"])
 
 
 def charged(ability: str) -> bool:
@@ -111,6 +115,7 @@ def test_mana_cast_point_and_cooldown(new_world: Any, hero: str, ability: str, l
         scene.world.step(1)
     unit = scene.world.unit(scene.unit(0))
     cost = stated.at(d.get("mana_cost"), rank)
+    cost += sum(stated.number(d, n.get("mana_per_pulse", 0), rank) for n in d["effects"])  # the first one is at once
     if cost:
         drained = ability in ("witch_doctor_voodoo_restoration", "lion_mana_drain")
         assert scene.mana - unit["mana"] == pytest.approx(cost, abs=4 if drained else 0.6)

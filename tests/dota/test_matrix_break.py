@@ -36,6 +36,8 @@ QUIET = {"item_gem", "item_rapier", "item_aegis", "item_ultimate_scepter", "item
          "item_urn_of_shadows", "item_spirit_vessel", "item_magic_wand"}
 CARRIED = [i for i, d in ITEMS.items() if "passive" in d.get("behavior", ["passive"]) and d.get("effects")
            and i not in QUIET]
+# Spells that passives answer to, by hero.
+SPELLS = {"earthshaker": "earthshaker_enchant_totem", "lina": "lina_light_strike_array"}
 SEEN = ("hp", "mana", "armor", "magic_resist", "move_speed", "attack_speed", "attack_range", "dmg_min", "dmg_max",
         "dmg_bonus", "hp_regen", "mana_regen", "str", "agi", "int", "evasion")
 INVISIBLE, STUNNED = 1 << 6, 1
@@ -73,9 +75,10 @@ def told(core: Any, tables: dict[str, Any], subject: str, knows: bool, broken: b
 
     look(4)
     assert bool(world.unit(hero)["status"] & BROKEN) == broken
-    if fight.hero == "earthshaker":
-        slot = fight.teach(SEEN_HERO, "earthshaker_enchant_totem", 1)
-        world.order(hero, "cast", slot=slot)
+    if fight.hero in SPELLS:
+        slot, u = fight.teach(SEEN_HERO, SPELLS[fight.hero], 1), world.unit(enemy)
+        aimed = "point" in definition(SPELLS[fight.hero])["behavior"]
+        world.order(hero, "cast_point" if aimed else "cast", x=u["x"], y=u["y"], slot=slot)
         look(2)
     world.damage(enemy, hero, 700, "pure")
     for kind in ("npc_dota_neutral_kobold", "npc_dota_neutral_kobold"):

@@ -36,6 +36,7 @@ ELSEWHERE = {
     "viper_poison_attack": "tests/dota/test_abilities_viper.py",
     "witch_doctor_maledict": "tests/dota/test_abilities_in_time.py",
     "lich_frost_shield": "tests/dota/test_abilities_in_time.py",
+    "leshrac_pulse_nova": "tests/dota/test_abilities_leshrac.py",
 }
 DEALS = {"damage", "dot", "ground_area", "execute"}
 

@@ -27,6 +27,7 @@ UNSEEN = {
     ("nevermore_shadowraze1", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
     ("nevermore_shadowraze2", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
     ("nevermore_shadowraze3", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
+    ("lina_fiery_soul", "mod"): "after a spell: tests/dota/test_abilities_lina.py",
     ("item_dust", "mod"): "on the invisible: tests/dota/test_matrix_radius.py",
     ("item_aegis", "hot"): "when it expires: tests/dota/test_tooltips_items.py",
     ("item_tango", "hot"): "from a tree: tests/dota/test_effects_items.py",

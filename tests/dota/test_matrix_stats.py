@@ -46,6 +46,7 @@ BY_EFFECT = {
 # Where this fight does not show it, and the test that does.
 UNSEEN = {
     "axe_culling_blade": "after a kill: tests/dota/test_abilities_in_time.py",
+    "lina_fiery_soul": "after a spell: tests/dota/test_abilities_lina.py",
     "razor_plasma_field": "by distance: tests/dota/test_abilities_others.py",
     "item_dust": "on the invisible: tests/dota/test_matrix_radius.py",
     "item_armlet": "switched on: tests/dota/test_effects_items.py",

@@ -54,10 +54,10 @@ def readers(node: dict[str, Any], text: str) -> tuple[int, list[float]]:
     return own, signs
 
 
-def expected(data: dict[str, Any], talent: str, affects: list[list[str]], by: float,
+def expected(data: dict[str, Any], talent: str, affects: list[list[str]], values: dict[str, float],
              ability: str) -> tuple[dict[str, float], dict[int, tuple[int, list[float], float]], set[int]]:
-    """Return the expected changes of an ability's fields, nodes' numbers and stats, and the nodes to appear or
-    disappear."""
+    """Return the expected changes of an ability's fields; by node how many of its own numbers change, the changes of
+    its stats and of those numbers; and the nodes to appear or disappear."""
     d = data["abilities"]["abilities"][ability]
     fields: dict[str, float] = {}
     nodes: dict[int, tuple[int, list[float], float]] = {}
@@ -72,13 +72,15 @@ def expected(data: dict[str, Any], talent: str, affects: list[list[str]], by: fl
         change = d["specials"][what] if special else d["fields"][what]
         assert change["talent"] == talent
         op = change.get("talent_op", "add")
-        sign = -1.0 if op == "subtract" else 1.0
+        each = (-1.0 if op == "subtract" else 1.0) * values[change.get("talent_field", "value")]
         if not special:
-            fields[what] = UNLIMITED if op == "unlimited" else sign * by
+            fields[what] = UNLIMITED if op == "unlimited" else each
         for n in stated.nodes(d):
             own, signs = readers(n.node, ("$" if special else "@") + what)
             if own or any(signs):
-                nodes[n.index] = (own, signs, sign * by)
+                before = nodes.get(n.index, (0, [0.0] * len(signs), 0.0))
+                bonus = [b + s * each for b, s in zip(before[1], signs, strict=True)]
+                nodes[n.index] = (own + before[0], bonus, each if own else before[2])
     return fields, nodes, switched
 
 
@@ -88,14 +90,14 @@ def test_it_changes_only_the_stated_values(core: Any, worlds: Any, patch: str, h
                                            affects: list[list[str]]) -> None:
     data = PATCHES[patch]
     body = data["heroes"]["heroes"]["npc_dota_hero_" + hero]
-    by = next(t["values"]["value"] for t in body["talents"] if t["id"] == talent)
+    values = next(t["values"] for t in body["talents"] if t["id"] == talent)
     world = worlds(patch, hero)
     without = all_numbers(core, world, body["abilities"])
     world.teach(0, talent, 1)
     taken = all_numbers(core, world, body["abilities"])
     seen: set[tuple[str, str]] = set()
     for (ability, rank), now in taken.items():
-        fields, nodes, switched = expected(data, talent, affects, by, ability)
+        fields, nodes, switched = expected(data, talent, affects, values, ability)
         before = without[ability, rank]
         for field in FIELDS:
             change = fields.get(field, 0.0)
@@ -103,7 +105,7 @@ def test_it_changes_only_the_stated_values(core: Any, worlds: Any, patch: str, h
             assert now[field] == pytest.approx(wanted, abs=1e-5), field
         for i, (old, new) in enumerate(zip(before["nodes"], now["nodes"], strict=True)):
             assert (old["there"] != new["there"]) == (i in switched)
-            own, signs, each = nodes.get(i, (0, [], 0.0))
+            own, stats, each = nodes.get(i, (0, [], 0.0))
             changes = {k: new["numbers"][k] - old["numbers"][k] for k in old["numbers"]}
             moved = {k: v for k, v in changes.items() if abs(v) > 1e-6}
             program = stated.nodes(data["abilities"]["abilities"][ability])
@@ -111,7 +113,7 @@ def test_it_changes_only_the_stated_values(core: Any, worlds: Any, patch: str, h
             assert len(moved) == own or inherits, (ability, i, moved)
             assert all(v == pytest.approx(each, abs=1e-4) for v in moved.values()) or inherits
             bonus = [b - a for a, b in zip(old["stats"], new["stats"], strict=True)]
-            assert bonus == pytest.approx([s * each for s in signs] or [0.0] * len(bonus), abs=1e-4)
+            assert bonus == pytest.approx(stats or [0.0] * len(bonus), abs=1e-4)
         seen |= {(ability, f) for f in fields} | {(ability, "effects") for _ in switched}
         seen |= {(ability, w) for a, w in affects if a == ability and nodes}
     for ability, what in affects:

@@ -106,7 +106,8 @@ float worth(const Situation& s, const Tool& t, const SeenUnit& target, Intent in
   const bool held = target.status & (kStunned | kHexed);
   const float left = target.max_hp > 0 ? target.hp / target.max_hp : 1.0f;
   const int around = enemies_within(s, target.pos, 900.0f);
-  if (t.ability->toggle || (t.ability->autocast && intent != Intent::Harass && !s.skill.disciplined)) return 0;
+  if (t.ability->toggle && (t.toggled || !(uses & kHarms))) return 0;
+  if ((t.ability->autocast && intent != Intent::Harass && !s.skill.disciplined)) return 0;
   if (t.ability->ultimate && s.skill.disciplined) {
     if (intent != Intent::Fight) return 0;
     const bool many = t.target == TargetType::None && !t.use->strikes_front;
@@ -258,6 +259,23 @@ Command help_allies(const Situation& s) {
       return with(t.action);
     if ((uses & (kBuffsAllies | kHides | kProtects)) && t.target == TargetType::Unit && t.ability->target_friendly)
       if (const Command c = aim(s, t, *worst, 0.0f); said(c)) return c;
+  }
+  return {};
+}
+
+Command stop_wasting(const Situation& s) {
+  const ViewConstants& k = s.view.constants;
+  for (const SeenAbility& a : s.hero.abilities) {
+    if (a.id < 0 || !a.toggled || !a.castable || !k.tables->abilities[a.id].toggle) continue;
+    const Usefulness& use = s.scene.book.abilities[a.id];
+    const int action = k.actions->of_ability[a.id];
+    if (!(use.uses & kHarms) || action == kNoAction || !s.offered(action)) continue;
+    const float reach = use.radius.at(a.level) + 150.0f;
+    bool hits = enemies_within(s, s.body.pos, reach) > 0;
+    for (const UnitIndices* list : {&s.scene.enemy_creeps, &s.scene.neutrals})
+      for (const int i : *list)
+        hits = hits || s.away(s.scene.unit(i).pos) < reach;
+    if (!hits) return with(action);
   }
   return {};
 }

@@ -119,8 +119,10 @@ Command decide(const Situation& s) {
     s.memory.retreating = true;
   if (at_home && s.mana() < 0.4f && s.skill.disciplined && b.enemies == 0) s.memory.retreating = true;
 
-  if (s.skill.casts)
+  if (s.skill.casts) {
     if (const Command c = reveal(s); said(c)) return c;
+    if (const Command c = stop_wasting(s); said(c)) return c;
+  }
   if (const Command c = recover(s, b); said(c)) return c;
   if (s.skill.disciplined && b.enemies == 0)
     if (const Command c = tread(s); said(c)) return c;

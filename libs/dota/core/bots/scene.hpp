@@ -110,6 +110,7 @@ enum class Intent : std::uint8_t { Harass, Fight, Farm };
 Command cast_at(const Situation& s, const SeenUnit& target, Intent intent);
 Command cast_on_wave(const Situation& s);  // what strikes many creeps at once
 Command help_allies(const Situation& s);   // heals, shields
+Command stop_wasting(const Situation& s);  // switches off what strikes nobody and costs mana
 Command escape(const Situation& s);        // what brings the hero away, hides or shields it
 float burst(const Situation& s);           // damage of all that is ready
 

@@ -124,6 +124,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.hidden = has(behavior, "hidden");
   read_targets(n, a);
   a.pierces_immunity = n.str("spell_immunity") == "enemies_yes";
+  a.pierces_immunity_scepter = n.str("spell_immunity_scepter") == "enemies_yes";
   a.cast_range = numbers(n, "cast_range");
   a.cast_point = numbers(n, "cast_point");
   a.channel_time = numbers(n, "channel_time");

@@ -117,7 +117,7 @@ struct AbilityDef {
   bool target_ally_self = false;  // of its own side it is aimed at its caster alone (Eul's)
   bool blinks_to_target = false;  // to another unit than its caster (Blink Strike)
   bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false;
-  bool pierces_immunity = false;
+  bool pierces_immunity = false, pierces_immunity_scepter = false;  // the second: with Aghanim's Scepter
   // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.
   int linked_skill = -1;     // index of the ability whose rank it copies (Shadow Fiend's razes)
   int is_item = -1;          // index into Tables::items when this is an item's active

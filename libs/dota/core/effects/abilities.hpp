@@ -14,6 +14,7 @@ int charge_limit(const Context& c, const Unit& u, const AbilityDef& a, int level
 float charge_restore(const Context& c, const Unit& u, const AbilityDef& a, int level);
 // Whether the slot (0-5 ability, 16+i item) can be cast now, apart from range and target.
 bool castable(const Context& c, const Unit& u, int slot);
+bool switched_on(const Context& c, const Unit& u, int slot);  // a toggled ability that is on
 const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level);  // nullptr: empty
 bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a, const Unit& target);
 void cast_effect(Context& c, Unit& caster, int slot, const Order& o);  // costs are paid by orders.cpp just before

@@ -34,7 +34,7 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   const int node = carrier.node;
   if (n.given(Role::ManaPerSec)) {
     const float cost = number(c, inv, n, Role::ManaPerSec) * kFramesPerStep * kDt;
-    if (u.mana < cost) return;
+    if (u.mana < cost) return switch_off(c, u, inv.ability);
     give_mana(c, u, -cost);
   }
   const UnitList near = select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
@@ -53,9 +53,14 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
       number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
   // A carrier that was dead or disabled does not make up for missed ticks.
   if (carrier.next_tick < w.time - 2 * std::max(every, kRenewed)) carrier.next_tick = w.time;
-  for (; w.due(carrier.next_tick); carrier.next_tick += every)
+  const float cost = number(c, inv, n, Role::ManaPerPulse);
+  for (; w.due(carrier.next_tick); carrier.next_tick += every) {
+    if (u.mana < cost) return switch_off(c, u, inv.ability);
+    give_mana(c, u, -cost);
     for (Unit& target : near)
       if (target.alive) run_on(c, inv, n.then_first, n.then_count, target);
+    if (!u.alive) return;  // by what its own blows returned
+  }
 }
 
 }  // namespace dota

@@ -68,6 +68,12 @@ void reflect(Context& c, const Invocation& inv, const AbilityDef& a) {
   }
 }
 
+void end_toggled(Context& c, Unit& u, int ability) {
+  each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
+    if (m.ability == ability && n.on == Trigger::Toggle) remove_modifier(c, i);
+  });
+}
+
 // Switches an ability or item on or off; its "toggle" nodes last while it is on.
 void toggle(Context& c, Unit& u, Invocation& inv, int slot) {
   AbilityState* a = ability_state(c.world, u, slot);
@@ -76,9 +82,7 @@ void toggle(Context& c, Unit& u, Invocation& inv, int slot) {
   if (a) a->toggled = on;
   if (item) item->toggle = on ? 1 : 0;
   if (on) return run_trigger(c, inv, Trigger::Toggle);
-  each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
-    if (m.ability == inv.ability && n.on == Trigger::Toggle) remove_modifier(c, i);
-  });
+  end_toggled(c, u, inv.ability);
 }
 
 void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
@@ -127,6 +131,11 @@ const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* l
   return &a;
 }
 
+bool switched_on(const Context& c, const Unit& u, int slot) {
+  const AbilityState* s = ability_state(c.world, u, slot);
+  return s && s->id >= 0 && s->toggled && c.tables.abilities[s->id].toggle;
+}
+
 bool castable(const Context& c, const Unit& u, int slot) {
   // Check the unit's own state first: most abilities that cannot be cast are not learned or not ready.
   if (const AbilityState* s = ability_state(c.world, u, slot)) {
@@ -139,7 +148,9 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (!a || !u.alive || level <= 0 || a->passive || a->hidden || !a->program.missing.empty()) return false;
   if (u.status & (kStunned | kHexed | kTaunted)) return false;
   if ((u.status & (kRooted | kLeashed)) && a->root_disables) return false;
-  if (u.mana + kManaSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red)) return false;
+  if (!switched_on(c, u, slot) &&
+      u.mana + kManaSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red))
+    return false;
   const Program& p = a->program;
   if (slot < 16) {
     const AbilityState& s = *ability_state(c.world, u, slot);
@@ -184,7 +195,7 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
   if ((target.status & kInvulnerable) && !a.target_invulnerable) return false;
   if (ally) return a.target_immune_allies || !(target.status & kSpellImmune);
   if ((target.status & kSpellImmune) && !a.pierces_immunity && !a.target_immune_enemies &&
-      !a.program.pierces_immunity)
+      !a.program.pierces_immunity && !(a.pierces_immunity_scepter && (caster.status & kScepter)))
     return false;
   if (a.program.single_link >= 0 && linked(c.world, caster, a, target)) return false;
   return caster.team >= kTeams || unit_visible(c.world, caster.team, target);
@@ -265,6 +276,13 @@ void channel_end(Context& c, Unit& caster, bool finished) {
   inv.point = caster.order.point;
   inv.target = caster.order.target;
   run_trigger(c, inv, Trigger::ChannelEnd);
+}
+
+void switch_off(Context& c, Unit& u, int ability) {
+  const int slot = slot_of(c, u, ability);
+  if (AbilityState* a = ability_state(c.world, u, slot)) a->toggled = false;
+  if (ItemState* item = item_state(c.world, u, slot)) item->toggle = 0;
+  end_toggled(c, u, ability);
 }
 
 void reappear(Context& c, Unit& u, Modifier& m, const EffectNode& n) {

@@ -30,7 +30,8 @@ bool condition(const Context& c, const Invocation& inv, const EffectNode& n) {
 
 // Primitives whose "delay" says when the whole effect happens; the others read it themselves.
 bool waits(Prim p) {
-  return p == Prim::Damage || p == Prim::DamageMissingHp || p == Prim::HpCost || p == Prim::Dispel;
+  return p == Prim::Damage || p == Prim::DamageMissingHp || p == Prim::HpCost || p == Prim::Dispel ||
+         p == Prim::TreeCut;
 }
 
 bool goes_with_pulses(const EffectNode& n) { return n.given(Role::Pulses) || n.given(Role::AmountFracOfTotal); }

@@ -337,6 +337,9 @@ void clear_modifiers(Context& c, Unit& u) {
     if (!stays || !(m.flags & (kModPassive | kModKept))) remove_modifier(c, i);
     i = next;
   }
+  if (HeroState* h = hero_of(c.world, u))
+    for (AbilityState& s : h->abilities)
+      s.toggled = false;
 }
 
 void dispel(Context& c, Unit& u, bool of_debuffs, bool strong) {

@@ -82,6 +82,7 @@ float backstab(Context& c, Unit& source, const Unit& target,
 void reappear(Context& c, Unit& u, Modifier& m,
               const EffectNode& n);  // casting.cpp: seen until it has faded again
 void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a);  // attack.cpp
-void break_channel(Context& c, Unit& caster);  // casting.cpp: the channel ends unfinished
+void break_channel(Context& c, Unit& caster);       // casting.cpp: the channel ends unfinished
+void switch_off(Context& c, Unit& u, int ability);  // casting.cpp: a toggled ability or item
 
 }  // namespace dota

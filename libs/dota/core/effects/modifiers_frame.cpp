@@ -123,6 +123,10 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
 // What a passive does by itself every so often.
 void act_by_interval(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   if (n.on != Trigger::Interval || !u.alive || !active(u, m) || !c.world.due(m.ready)) return;
+  if (n.ability >= 0) {
+    const AbilityState* other = ability_state(c.world, u, slot_of(c, u, n.ability));
+    if (!other || !other->toggled) return;
+  }
   Invocation inv = invocation_of(c, u, m.ability, m.level);
   m.ready = c.world.time + number(c, inv, n, Role::Interval);
   if (n.prim == Prim::RandomTargetHits || n.prim == Prim::PeriodicStrike)

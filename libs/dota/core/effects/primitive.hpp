@@ -112,9 +112,10 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(TicksAtStart, "ticks_at_start") X(CreepLevel, "creep_level") X(SparesAncients, "spares_ancients")              \
   X(PrefersLinked, "prefers_linked") X(CountsOnce, "counts_once") X(OnePerTarget, "one_per_target")                \
   X(ClosestOnly, "closest_only") X(AgiKeptOnDeath, "agi_kept_on_death") X(SharePct, "share_pct")                    \
-  X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")\
+  X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")              \
   X(KeptWithin, "kept_within") X(TreesR, "trees_r") X(AlliedCreeps, "allied_creeps")                               \
-  X(FollowsInvisible, "follows_invisible") X(VisibleOnly, "visible_only") X(SparesRoshan, "spares_roshan")
+  X(FollowsInvisible, "follows_invisible") X(VisibleOnly, "visible_only") X(SparesRoshan, "spares_roshan")         \
+  X(TowerBonusPct, "tower_bonus_pct") X(OutlivesCaster, "outlives_caster") X(ManaPerPulse, "mana_per_pulse")
 
 // clang-format on
 enum class Role : std::uint8_t {

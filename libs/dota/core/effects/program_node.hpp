@@ -20,6 +20,13 @@ struct TalentTerm {
   float value = 0;          // added to the number once the talent is taken
 };
 
+// A talent by name: the value that it adds to (sign 1) or takes off (-1) a number; "" is the value of most
+// talents.
+struct UnlinkedTalent {
+  std::string talent, field;
+  float sign = 1;
+};
+
 // A number of a node: per rank, changed by talents, times or over a counter of the game.
 struct Value {
   Num base;
@@ -29,8 +36,7 @@ struct Value {
   std::uint8_t talents = 0;
   Num scepter;  // what the number is instead for who holds Aghanim's Scepter; absent: the same
   std::array<TalentTerm, 2> talent{};
-  std::vector<std::pair<std::string, float>>
-      unlinked;  // talent names and signs until link_programs() resolves them
+  std::vector<UnlinkedTalent> unlinked;  // until link_programs() resolves them
 };
 
 // Which units a stat of a modifier is for.
@@ -89,7 +95,7 @@ struct EffectNode {
   std::int16_t modifier = -1;  // Tables::modifiers
   std::int16_t unit = -1;      // Tables::units
   std::int16_t item = -1;      // Tables::items
-  std::int16_t ability = -1;   // Tables::abilities: another one that it casts
+  std::int16_t ability = -1;   // Tables::abilities: another one that it casts, or that is on while it acts
   std::int16_t stack = -1;     // modifier name of a named stack
   std::uint16_t then_first = 0, then_count = 0, alt_first = 0, alt_count = 0;
   std::string family;                      // of effects that reach a unit once in a time

@@ -12,8 +12,11 @@ bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const
   if (target.status & (kInvulnerable | kBanished | kUntargetable)) return false;
   if (!(target.status & kSpellImmune)) return true;
   if (n.given(Role::PiercesImmunity)) return number(c, inv, n, Role::PiercesImmunity) > 0;
-  return inv.ability >= 0 &&
-         (c.tables.abilities[inv.ability].pierces_immunity || program_of(c, inv.ability).pierces_immunity);
+  if (inv.ability < 0) return false;
+  const AbilityDef& a = c.tables.abilities[inv.ability];
+  if (a.pierces_immunity || a.program.pierces_immunity) return true;
+  const Unit* caster = a.pierces_immunity_scepter ? c.world.get(inv.caster) : nullptr;
+  return caster && (caster->status & kScepter);
 }
 
 namespace {

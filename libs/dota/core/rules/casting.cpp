@@ -101,8 +101,10 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   if (!a) return;
   const ItemState* used = item_state(w, u, o.slot);
   const std::int16_t item = used ? used->id : std::int16_t{-1};
-  u.mana = std::max(0.0f, u.mana - cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red));
-  start_cooldown(c, u, o.slot, *a, level);
+  if (!switched_on(c, u, o.slot)) {  // what is switched off costs nothing
+    u.mana = std::max(0.0f, u.mana - cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red));
+    start_cooldown(c, u, o.slot, *a, level);
+  }
   if (a->target == TargetType::Teleport && u.hero >= 0) w.heroes[u.hero].last_teleport = w.time;
   if (a->target == TargetType::Teleport && item >= 0 && item != c.tables.game->tp_item) delay_scrolls(c, u);
   const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;

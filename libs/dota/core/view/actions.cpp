@@ -38,7 +38,8 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int un
   if (ability.blinks_to_target && unit == caster) return false;
   if (friendly && (u.status & kSpellImmune) && !ability.target_immune_allies) return false;
   if (u.invulnerable && !ability.target_invulnerable) return false;
-  if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies)
+  if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies &&
+      !(ability.pierces_immunity_scepter && (v.units[caster].status & kScepter)))
     return false;
   switch (u.kind) {
     case UnitKind::Hero:

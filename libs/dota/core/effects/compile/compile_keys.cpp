@@ -254,7 +254,7 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
       n.separate = true, only("per_affected_target");
     return;
   }
-  if (key == "unit" || key == "gives") {
+  if (key == "unit" || key == "gives" || key == "while_on") {
     n.name = v.string;
     return;
   }

@@ -50,8 +50,8 @@ void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
       for (Value* x : {&s.value, &s.far}) {
         for (float& number : x->base.v)
           number = -number;
-        for (auto& [talent, f] : x->unlinked)
-          f = -f;
+        for (UnlinkedTalent& term : x->unlinked)
+          term.sign = -term.sign;
       }
     n.stats.push_back(std::move(s));
   }
@@ -137,14 +137,15 @@ Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
     list = s->find("v");
     const Node* talent = s->find("talent");
     if (talent && talent->is(Node::Type::String))
-      out.unlinked.emplace_back(talent->string, s->str("talent_op") == "subtract" ? -1.0f : 1.0f);
+      out.unlinked.push_back(
+          {talent->string, s->str("talent_field"), s->str("talent_op") == "subtract" ? -1.0f : 1.0f});
   } else if (text[0] == '@') {
     list = ability_.find(text.substr(1));
     if (!list) fail("'" + key + "': field '" + text + "' is missing");
     const Node* fields = ability_.find("fields");
     const Node* change = fields ? fields->find(text.substr(1)) : nullptr;
     if (change && change->find("talent") && change->str("talent_op") != "unlimited")
-      out.unlinked.emplace_back(change->str("talent"), change->str("talent_op") == "subtract" ? -1.0f : 1.0f);
+      out.unlinked.push_back({change->str("talent"), "", change->str("talent_op") == "subtract" ? -1.0f : 1.0f});
   } else {
     fail("'" + key + "': '" + text + "' is neither $special nor @field");
   }

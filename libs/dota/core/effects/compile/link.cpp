@@ -17,6 +17,13 @@ float talent_value(const TalentDef& t) {
   return t.values.empty() ? 0 : t.values.front().second;
 }
 
+// Returns the talent's value of that name (talent_field of a special).
+float talent_value(const TalentDef& t, const std::string& field) {
+  for (const auto& [key, v] : t.values)
+    if (key == field) return v;
+  throw std::runtime_error("talent_field: talent '" + t.name + "' has no value '" + field + "'");
+}
+
 const HeroDef* owner_of(const Tables& t, const Program& p) {
   const auto it = t.hero_index.find(p.owner);
   return it == t.hero_index.end() ? nullptr : &t.heroes[it->second];
@@ -35,12 +42,13 @@ int used_talent(Tables& t, const HeroDef* hero, const std::string& name) {
 
 // A special may name a talent that its hero does not have in this patch; such a talent never counts.
 void link_value(Tables& t, const HeroDef* hero, Value& v) {
-  for (const auto& [name, sign] : v.unlinked) {
-    const int i = used_talent(t, hero, name);
+  for (const UnlinkedTalent& term : v.unlinked) {
+    const int i = used_talent(t, hero, term.talent);
     if (i < 0) continue;
     if (v.talents >= v.talent.size()) throw std::runtime_error("more than two talents change one number");
     const TalentDef& talent = hero->talents[i];
-    v.talent[v.talents++] = {static_cast<std::int8_t>(i), sign * talent_value(talent)};
+    const float by = term.field.empty() ? talent_value(talent) : talent_value(talent, term.field);
+    v.talent[v.talents++] = {static_cast<std::int8_t>(i), term.sign * by};
   }
   v.unlinked.clear();
 }
@@ -63,7 +71,8 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     return static_cast<std::int16_t>(it->second);
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
-  if (n.prim == Prim::CastAbility || n.prim == Prim::AttackModifier) n.ability = find(t.ability_index);
+  if (n.prim == Prim::CastAbility || n.prim == Prim::AttackModifier || n.prim == Prim::RandomTargetHits)
+    n.ability = find(t.ability_index);
   if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
   // A summon of which the data has no row is a part that is not there; wards always have one.
   if (n.name == "either" || (n.prim == Prim::Summon && !t.unit_index.count(n.name)))

@@ -58,7 +58,9 @@ void terrain_block(Context& c, Invocation& inv, const EffectNode& n, int node) {
   block_line(c, *a);
 }
 
-void tree_cut(Context& c, Invocation& inv, const EffectNode&, int) {
+// The tree aimed at, or all within a radius of the point.
+void tree_cut(Context& c, Invocation& inv, const EffectNode& n, int) {
+  if (n.given(Role::R)) return cut_trees(c.world, c.tables, inv.point, number(c, inv, n, Role::R));
   if (inv.tree >= 0) cut_tree(c.world, c.tables, inv.tree);
 }
 
@@ -129,10 +131,14 @@ Unit* weakest(Context& c, const Invocation& inv, const EffectNode& n, const Unit
 }  // namespace
 
 void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
-  const UnitList near = select_around(c, inv, n, Who::Enemies, p, r);
+  UnitList near(c.world.units);
+  for (const Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r))
+    if (!building_protected(c, u)) near.add(c.world.handle(u).index);
   if (near.empty()) return;
   const auto hit = [&](Unit& u) {
-    ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+    float amount = number(c, inv, n, Role::Amount);
+    if (u.kind == UnitKind::Tower) amount *= 1 + number(c, inv, n, Role::TowerBonusPct) / 100;
+    ability_damage(c, inv, u, amount, n.type);
     if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
   };
   if (n.hits_all) {
@@ -344,7 +350,7 @@ void areas_frame(Context& c) {
       const Unit* u = w.get(a.follow);
       if (u) a.pos = u->pos;
       if ((!u || !u->alive) && n.prim != Prim::Vision && n.prim != Prim::ManaDrain && n.prim != Prim::Drain &&
-          n.prim != Prim::StatDrain) {
+          n.prim != Prim::StatDrain && !n.given(Role::OutlivesCaster)) {
         a.active = false;
         continue;
       }
@@ -392,7 +398,7 @@ std::span<const PrimitiveSpec> area_primitives() {
        "hits_buildings: enemies are units, not buildings"},
       {Prim::Vision, vision, kActs, kOnce, 0, "r dur delay", ""},
       {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted, "dur r", ""},
-      {Prim::TreeCut, tree_cut, kActs, kOnce, 0, "", ""},
+      {Prim::TreeCut, tree_cut, kActs, kOnce, 0, "delay", ""},
       {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0, "len dur", "push_units_aside: a wall does"},
       {Prim::PlantTree, terrain_block, kActs, kOnce, 0, "dur", "consumes: the item is used up by after_item_use"},
   };

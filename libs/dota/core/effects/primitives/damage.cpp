@@ -146,9 +146,14 @@ void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Area* a = new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur));
   if (!a) return;
   a->follow = inv.caster;
-  const float rate = number(c, inv, n, Role::Rate);
-  a->interval = rate > 0 ? 1 / rate : number(c, inv, n, Role::Interval);
+  const float rate = number(c, inv, n, Role::Rate), strikes = number(c, inv, n, Role::Strikes);
+  a->interval = strikes > 0 ? number(c, inv, n, Role::Dur) / strikes
+                : rate > 0  ? 1 / rate
+                            : number(c, inv, n, Role::Interval);
   a->next_tick = c.world.time + a->interval;
+  if (!n.given(Role::TicksAtStart)) return;
+  a->next_tick = c.world.time;
+  a->until -= a->interval;  // as many ticks, each an interval earlier
 }
 
 void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
@@ -191,7 +196,8 @@ std::span<const PrimitiveSpec> damage_primitives() {
       {Prim::Execute, execute, kActs, kOnce, 0, "hp_below else_damage", ""},
       {Prim::DelayedAoe, delayed_aoe, kActs, kOnce, 0, "delay pulses pulse_interval then", ""},
       {Prim::RandomExplosions, field, kActs, kOnce, 0, "interval dur min_dist max_dist r amount pattern", ""},
-      {Prim::RandomTargetHits, field, kActs | on(Trigger::Interval), kLasts, 0, "dur rate amount interval then",
+      {Prim::RandomTargetHits, field, kActs | on(Trigger::Interval), kLasts, 0,
+       "dur rate strikes ticks_at_start amount tower_bonus_pct interval while_on outlives_caster then",
        "count: one at a time is the only number"},
       {Prim::PeriodicStrike, field, kActs | on(Trigger::Interval), kLasts, 0,
        "dur interval amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},

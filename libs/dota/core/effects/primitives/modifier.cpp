@@ -13,7 +13,8 @@ void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
     const float lasts = n.until_ability_end ? inv.until - c.world.time : duration_on(c, inv, n, u);
     Modifier* m = add_modifier(c, u, inv, n, node, lasts);
     if (m && (n.stacking || n.by_distance)) {
-      if (n.stacking && m->stacks < 255) ++m->stacks;
+      const float most = number(c, inv, n, Role::Max, nullptr, 255);
+      if (n.stacking && static_cast<float>(m->stacks) < most) ++m->stacks;
       m->share = inv.share;
       if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
     }
@@ -127,11 +128,11 @@ std::span<const PrimitiveSpec> modifier_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Mod, mod, kActs | kHeld, kLasts, 0,
        "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks "
-       "uses_charge proc_on_damaged stack until pierces_immunity on_target_only spares_roshan",
+       "uses_charge proc_on_damaged stack max until pierces_immunity on_target_only spares_roshan",
        "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
       {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,
        "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval "
-       "then mana_per_sec after",
+       "then mana_per_sec mana_per_pulse after",
        ""},
       {Prim::StackGain, stack_gain, kActs | on(Trigger::KillUnit, Trigger::KillHeroWithin3s), kLasts, 0,
        "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},

@@ -145,6 +145,7 @@ void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (inv.late) {
     const float loss = number(c, inv, n, Role::LossPct) / 100;
     ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * whole_power(1 - loss, inv.step), n.type);
+    if (at->alive) run_on(c, inv, n.then_first, n.then_count, *at);
     return;
   }
   const int count = static_cast<int>(number(c, inv, n, Role::Count));
@@ -216,7 +217,7 @@ std::span<const PrimitiveSpec> projectile_primitives() {
       {Prim::LineStrike, line_strike, kActs, kOnce, 0, "len w then", ""},
       {Prim::RingProjectiles, ring, kActs, kOnce, 0, "speed enemies allies", ""},
       {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0, "r speed then returns", ""},
-      {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct", ""},
+      {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct then", ""},
       {Prim::Bounce, bounce, kActs, kOnce, 0, "count range speed delay then",
        "can_repeat: every bounce may come back"},
       {Prim::Echo, echo, kActs, kOnce, 0, "search_r r per_unit per_hero amount", ""},
