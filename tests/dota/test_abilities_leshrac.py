@@ -77,6 +77,15 @@ def test_edict_lasts_ten_seconds_and_strikes_only_around(make: Make) -> None:
     assert arena.hp(far) == 5000
 
 
+def test_edict_begins_at_once(make: Make) -> None:
+    """Public wikis: the first explosion comes with the cast, half a second after the order."""
+    arena = make()
+    enemy = arena.unit(5)
+    hp = arena.hp(enemy)
+    edict(arena, wait=0.5 + 0.13)
+    assert hp - arena.hp(enemy) == pytest.approx(20 * arena.amp(arena.unit(0)), rel=1e-3)
+
+
 def test_edict_is_shared_by_those_around(make: Make) -> None:
     """Tooltip: the fewer units there are, the more each of them takes: one at random is struck at a time."""
     arena = make()
@@ -235,6 +244,18 @@ def test_pulse_nova_ends_without_mana(make: Make) -> None:
     arena.seconds(1.5)
     assert hp - arena.hp(enemy) == pytest.approx(blow(arena, enemy, 100), rel=1e-3)
     assert not arena.world.ability(0, NOVA)["toggled"] and mana_of(arena) == pytest.approx(10, abs=0.01)
+
+
+def test_pulse_nova_spares_the_immune(make: Make) -> None:
+    arena = make()
+    enemy = arena.unit(5)
+    slot = give(arena, "black_king_bar", hero=5)
+    arena.still(enemy)
+    use(arena, slot, hero=5)
+    hp = arena.hp(enemy)
+    nova(arena)
+    arena.seconds(1.5)
+    assert arena.hp(enemy) == hp
 
 
 def test_pulse_nova_ends_with_his_life(make: Make) -> None:
