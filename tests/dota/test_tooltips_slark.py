@@ -112,6 +112,14 @@ def test_pounce_flies_700_at_933_a_second(duel: Duel) -> None:
     assert places[-1] == pytest.approx(700, abs=1)
 
 
+def test_a_rooted_slark_cannot_pounce(core: Any, data: dict[str, Any]) -> None:
+    arena = programmed(core, data, {"p": "root", "to": "target", "dur": 9}, enemy="slark")
+    arena.teach(5, "slark_pounce", 1)
+    assert arena.world.ability(5, "slark_pounce")["castable"]
+    cast(arena, arena.unit(5))
+    assert not arena.world.ability(5, "slark_pounce")["castable"]
+
+
 @pytest.mark.parametrize("met", [False, True])
 def test_pounce_destroys_trees_where_it_lands(duel: Duel, met: bool) -> None:
     """Trees within 100 (public wikis); a felled tree is no food."""

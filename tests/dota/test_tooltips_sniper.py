@@ -196,6 +196,18 @@ def test_assassinate_interrupts_channels(duel: Duel, immune: bool) -> None:
     assert (arena.hp(enemy) == hp) == immune
 
 
+@pytest.mark.parametrize(("gone", "fires"), [(3500, True), (3750, False)])
+def test_the_aim_is_lost_600_beyond_its_range(duel: Duel, gone: float, fires: bool) -> None:
+    """Files: a cast range of 3000 with a buffer of 600."""
+    arena = duel(away=900)
+    enemy, slot = healthy(arena, 5), arena.teach(0, "sniper_assassinate", 1)
+    arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
+    arena.seconds(1)
+    arena.place(enemy, -gone, 0)
+    arena.seconds(1.3)
+    assert bool(arena.world.projectiles()) == fires
+
+
 @pytest.mark.parametrize(("patch", "aims"), [("7.21d", False), ("7.19", True)])
 def test_assassinate_is_aimed_at_the_immune_in_7_19_only(core: Any, patch: str, aims: bool) -> None:
     """Files: 7.19 has the target flag MAGIC_IMMUNE_ENEMIES."""

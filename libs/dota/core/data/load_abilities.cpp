@@ -126,6 +126,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.pierces_immunity = n.str("spell_immunity") == "enemies_yes";
   a.pierces_immunity_scepter = n.str("spell_immunity_scepter") == "enemies_yes";
   a.cast_range = numbers(n, "cast_range");
+  a.cast_range_buffer = numbers(n, "cast_range_buffer");
   a.cast_point = numbers(n, "cast_point");
   a.channel_time = numbers(n, "channel_time");
   a.cooldown = numbers(n, "cooldown");

@@ -125,8 +125,9 @@ struct AbilityDef {
   int owner_unit = -1;       // Tables::units of the unit or hero it belongs to; -1 items and talents
   TargetType target = TargetType::None;
   std::vector<float> cast_range, cast_point, channel_time, cooldown, mana_cost;
-  std::vector<CastChange> changes;  // cast_number() counts them
-  Program program;                  // compiled effects
+  std::vector<float> cast_range_buffer;  // how much farther the target may go during the cast; empty: anywhere
+  std::vector<CastChange> changes;       // cast_number() counts them
+  Program program;                       // compiled effects
   float at(const std::vector<float>& v, int level) const {
     return v.empty() ? 0.0f : v[level < 1 ? 0 : (level > int(v.size()) ? v.size() - 1 : level - 1)];
   }

@@ -47,6 +47,15 @@ bool blocked(Context& c, const Invocation& inv) {
   return taken;
 }
 
+// Whether Aghanim's Scepter made the spell one of the ground (Gush, Assassinate): no single unit can block it.
+bool strikes_the_ground(const Context& c, const Unit& caster, const Program& p) {
+  return std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
+    const EffectNode& n = p.nodes[r];
+    const bool area = n.prim == Prim::LinearWave || (n.prim == Prim::Projectile && n.shape != Shape::None);
+    return area && n.scepter == 1 && upgraded(c, &caster, n);
+  });
+}
+
 // Lotus Orb: the spell is cast on its caster as well, by the one it was aimed at.
 void reflect(Context& c, const Invocation& inv, const AbilityDef& a) {
   Unit* target = c.world.get(inv.target);
@@ -226,8 +235,10 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
   }
   if (a->toggle) return toggle(c, caster, inv, slot);
   if (use_stored_rune(c, caster, slot)) return;
-  if (o.type == OrderType::CastUnit && blocked(c, inv)) return;
-  if (o.type == OrderType::CastUnit) reflect(c, inv, *a);
+  if (o.type == OrderType::CastUnit && !strikes_the_ground(c, caster, a->program)) {
+    if (blocked(c, inv)) return;
+    reflect(c, inv, *a);
+  }
   // A tango on an ally hands one over instead of being eaten.
   for (const std::uint16_t r : a->program.roots)
     if (a->program.nodes[r].prim == Prim::ItemTransferCharge && target && target->hero >= 0 && target != &caster)

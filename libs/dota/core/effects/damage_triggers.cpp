@@ -102,7 +102,8 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
     }
     if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken)) m.gathered += amount;
     if (!enemy || !source->alive || !target.alive) return;
-    if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && !is_building(source->kind)) {
+    const bool hurt = blow.type != DamageType::HpLoss;  // by damage, not by a loss of health
+    if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && hurt && !is_building(source->kind)) {
       Invocation inv = invocation_of(c, target, m.ability, m.level);
       inv.target = w.handle(*source);
       inv.child = true;

@@ -159,6 +159,13 @@ void run_cast(Context& c, Unit& u) {
     u.act = Act::CastWindup;
     u.act_until = w.time + cast_number(c, u, *a, CastNumber::Point, level);
   }
+  if (target && !a->cast_range_buffer.empty() && u.act == Act::CastWindup) {
+    const float reach = cast_reach(c, u, *a, level) + a->at(a->cast_range_buffer, level);
+    if (distance(aim, u.pos) > reach + u.radius + target->radius) {  // it went too far: after it again
+      u.act = Act::Idle;
+      return;
+    }
+  }
   if (!w.due(u.act_until)) return;
   const bool channelled = a->channelled;
   float channel = cast_number(c, u, *a, CastNumber::Channel, level);
