@@ -1,120 +1,134 @@
-"""Talents of Lina and Leshrac whose values are their own, in both patches: a hero's number with and without each."""
+"""Talents that give their owner a plain number, in both patches: what the tooltip shows is what the hero gets."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena
-from tests.dota.conftest import FILES, read_data
+from tests.dota.arena import Arena
+from tests.dota.conftest import read_data
+from tests.dota.patch_worlds import duel_of
 
-PATCHES = ("7.21d", "7.19")
-Fight = Callable[[str, str], Arena]
-
-
-@pytest.fixture(scope="module")
-def fight(core: Any) -> Fight:
-    """Create a hero at the centre of the arena, of either patch."""
-    loaded = {patch: read_data(patch) for patch in PATCHES}
-    tables = {patch: core.load_tables(*(data[f] for f in FILES)) for patch, data in loaded.items()}
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
-
-    def make(patch: str, hero: str) -> Arena:
-        arena = Arena(core.World(tables[patch], quiet, [hero], ["sven"], 1), loaded[patch])
-        arena.place(arena.unit(0), 0, 0)
-        arena.place(arena.unit(5), 300, 0, math.pi)
-        arena.seconds(0.2)
-        return arena
-
-    return make
+# Stem of a talent's name, and the field that grows by its value.
+ADDED = {"strength": "str", "agility": "agi", "attack_speed": "attack_speed", "armor": "armor", "hp": "max_hp",
+         "attack_damage": "dmg_bonus", "attack_range": "attack_range", "mp": "max_mana", "hp_regen": "hp_regen",
+         "mp_regen": "mana_regen", "lifesteal": "lifesteal", "spell_amplify": "spell_amp", "evasion": "evasion"}
+PERCENT = {"lifesteal", "spell_amplify", "evasion"}
+OTHERS = {"movement_speed", "magic_resistance", "cooldown_reduction", "exp_boost", "gold_income", "spell_lifesteal"}
+PLAIN = sorted({(patch, hero.removeprefix("npc_dota_hero_"), talent["id"], talent["values"].get("value", 0))
+                for patch in ("7.21d", "7.19") for hero, body in read_data(patch)["heroes"]["heroes"].items()
+                for talent in body["talents"] if not talent.get("affects") and not talent.get("effects")})
 
 
-def learn(arena: Arena, talent: str) -> None:
-    arena.world.teach(0, "special_bonus_" + talent, 1)
-    arena.seconds(0.2)
+def stem(talent: str) -> str:
+    return talent.removeprefix("special_bonus_").rpartition("_")[0]
 
 
-@pytest.mark.parametrize("patch", PATCHES)
-@pytest.mark.parametrize(("hero", "talent", "number", "bonus"), [
-    ("lina", "attack_damage_30", "dmg_bonus", 30), ("lina", "hp_350", "max_hp", 350),
-    ("lina", "attack_range_175", "attack_range", 175), ("leshrac", "armor_5", "armor", 5),
-    ("leshrac", "mp_250", "max_mana", 250), ("leshrac", "strength_15", "str", 15),
-    ("leshrac", "movement_speed_30", "move_speed", 30 * 1.0115), ("leshrac", "evasion_25", "evasion", 0.25)])
-def test_a_plain_talent_adds_its_value(fight: Fight, patch: str, hero: str, talent: str, number: str,
-                                       bonus: float) -> None:
-    """Leshrac's 23 agility make him 1.15 % faster, of what the talent adds too."""
-    arena = fight(patch, hero)
-    before = arena.world.unit(arena.unit(0))[number]
-    learn(arena, talent)
-    assert arena.world.unit(arena.unit(0))[number] - before == pytest.approx(bonus, abs=1e-3)
+def of(kinds: Any) -> list[tuple[str, str, str, float]]:
+    return [case for case in PLAIN if stem(case[2]) in kinds]
 
 
-@pytest.mark.parametrize(("patch", "talent", "bonus"), [
-    ("7.21d", "spell_amplify_14", 0.14), ("7.19", "spell_amplify_12", 0.12)])
-def test_spells_of_lina_grow_stronger(fight: Fight, patch: str, talent: str, bonus: float) -> None:
-    arena = fight(patch, "lina")
-    before = arena.amp(arena.unit(0))
-    learn(arena, talent)
-    assert arena.amp(arena.unit(0)) - before == pytest.approx(bonus)
-
-
-@pytest.mark.parametrize("patch", PATCHES)
-@pytest.mark.parametrize("taken", [False, True])
-def test_lina_casts_farther(fight: Fight, patch: str, taken: bool) -> None:
-    """Light Strike Array reaches 625, and 750 with the talent."""
-    arena = fight(patch, "lina")
-    if taken:
-        learn(arena, "cast_range_125")
-    slot = arena.teach(0, "lina_light_strike_array", 1)
-    before = arena.world.unit(arena.unit(0))["x"]
-    arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 740, y=CENTRE[1], slot=slot)
-    arena.seconds(0.4)
-    assert (arena.world.unit(arena.unit(0))["x"] == before) == taken
-
-
-@pytest.mark.parametrize(("patch", "speed"), [("7.21d", 30), ("7.19", 25)])
-def test_fiery_soul_burns_hotter(fight: Fight, patch: str, speed: float) -> None:
-    """40 and the talent's attack speed a stack at rank 1, 5 and 2 % movement speed."""
-    arena = fight(patch, "lina")
-    learn(arena, "unique_lina_2")
-    arena.teach(0, "lina_fiery_soul", 1)
+def with_talent(core: Any, patch: str, hero: str, talent: str) -> tuple[Arena, dict[str, Any], dict[str, Any]]:
+    """Return a duel in which the hero has the talent, and its unit before and after it took it."""
+    arena = duel_of(core, patch, (hero,), ("lich" if hero != "lich" else "lion",), {0: 0, 5: 500})
     before = arena.world.unit(arena.unit(0))
-    slot = arena.teach(0, "lina_dragon_slave", 1)
-    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
-    arena.seconds(0.8)
-    after = arena.world.unit(arena.unit(0))
-    assert after["attack_speed"] - before["attack_speed"] == pytest.approx(40 + speed)
-    assert after["move_speed"] - before["move_speed"] == pytest.approx(0.07 * arena.base_speed("lina"), abs=0.01)
+    arena.world.teach(0, talent, 1)
+    arena.world.step(1)
+    return arena, before, arena.world.unit(arena.unit(0))
 
 
-@pytest.mark.parametrize("patch", PATCHES)
-def test_dragon_slave_comes_again_sooner(fight: Fight, patch: str) -> None:
-    """8 s, 6 less with the talent."""
-    arena = fight(patch, "lina")
-    learn(arena, "unique_lina_1")
-    slot = arena.teach(0, "lina_dragon_slave", 4)
-    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
-    arena.seconds(0.7)
-    assert not arena.world.ability(0, "lina_dragon_slave")["castable"]
-    arena.seconds(1.9)
-    assert arena.world.ability(0, "lina_dragon_slave")["castable"]
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of(ADDED))
+def test_a_talent_adds_its_value(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    arena, before, after = with_talent(core, patch, hero, talent)
+    attributes = arena.data["rules"]["rules"]["attributes"]
+    primary = arena.data["heroes"]["heroes"]["npc_dota_hero_" + hero]["primary"]
+    shares = (("hp_regen", "str", "hp_regen_pct_per_str"), ("mp_regen", "int", "mana_regen_pct_per_int"))
+    for kind, attribute, rate in shares:
+        if stem(talent) == kind:  # 7.19: an attribute gives a share of the regeneration
+            points = before[attribute] * (attributes["primary_benefit_factor"] if primary == attribute else 1)
+            value *= 1 + points * (attributes.get(rate) or 0) / 100
+    field = ADDED[stem(talent)]
+    gained = after[field] - before[field]
+    assert gained == pytest.approx(value / 100 if stem(talent) in PERCENT else value, rel=1e-3)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
-@pytest.mark.parametrize(("hero", "talent", "ability", "amount"), [
-    ("lina", "unique_lina_3", "lina_light_strike_array", 80 + 140),
-    ("leshrac", "unique_leshrac_3", "leshrac_pulse_nova", 100 + 50)])
-def test_a_talent_adds_damage(fight: Fight, patch: str, hero: str, talent: str, ability: str, amount: float) -> None:
-    arena = fight(patch, hero)
-    learn(arena, talent)
-    enemy = arena.unit(5)
-    hp = arena.hp(enemy)
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"movement_speed"}))
+def test_a_talent_adds_movement_speed(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    """Percentages grow it too."""
+    arena, before, after = with_talent(core, patch, hero, talent)
+    base = arena.base_speed(hero)
+    assert after["move_speed"] == pytest.approx(before["move_speed"] * (base + value) / base, rel=1e-4)
+
+
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"magic_resistance"}))
+def test_a_talent_leaves_a_share_of_magic(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    _, before, after = with_talent(core, patch, hero, talent)
+    assert 1 - after["magic_resist"] == pytest.approx((1 - before["magic_resist"]) * (1 - value / 100), rel=1e-4)
+
+
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"cooldown_reduction"}))
+def test_a_talent_shortens_cooldowns(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    arena, _, _ = with_talent(core, patch, hero, talent)
+    assert arena.world.give_item(0, "item_black_king_bar")
+    arena.seconds(0.2)
+    slot = arena.world.ability(0, "item_black_king_bar")["slot"]
+    arena.world.order(arena.unit(0), "cast", slot=slot)
+    start = arena.world.time
+    arena.world.step(2)
+    left = arena.world.ability(0, "item_black_king_bar")["ready"] - start
+    whole = arena.data["items"]["items"]["item_black_king_bar"]["cooldown"][0]
+    assert left == pytest.approx(whole * (1 - value / 100), abs=0.3)
+
+
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"exp_boost"}))
+def test_a_talent_raises_experience(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    arena, _, _ = with_talent(core, patch, hero, talent)
+    plain = duel_of(core, patch, (hero,), ("lich",), {0: 0, 5: 500})
+    gained = []
+    for each in (plain, arena):
+        before = each.world.hero(0)["xp"]
+        each.world.kill(each.dummy(300, 0), each.unit(0))
+        gained.append(each.world.hero(0)["xp"] - before)
+    assert gained[1] == pytest.approx(gained[0] * (1 + value / 100), rel=1e-3)
+
+
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"gold_income"}))
+def test_a_talent_raises_the_income(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    """Values are gold for 10 seconds."""
+    arena, _, _ = with_talent(core, patch, hero, talent)
+    plain = duel_of(core, patch, (hero,), ("lich" if hero != "lich" else "lion",), {0: 0, 5: 500})
+    gained = []
+    for each in (plain, arena):
+        each.world.set_gold(0, -5000)  # nothing is bought
+        before = each.world.hero(0)["gold"]
+        each.seconds(20)
+        gained.append(each.world.hero(0)["gold"] - before)
+    assert gained[1] - gained[0] == pytest.approx(2 * value, abs=2)
+
+
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"spell_lifesteal"}))
+def test_a_talent_heals_by_spells(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    """Heals by the stated share of a spell's damage."""
+    arena, _, _ = with_talent(core, patch, hero, talent)
+    a, enemy = arena.unit(0), arena.unit(5)
+    arena.world.set_unit(enemy, extra_hp=5000)
+    arena.world.step(1)
+    arena.world.set_unit(enemy, hp=5000)
+    for unit in (a, enemy):
+        arena.still(unit)
+    arena.world.set_unit(a, hp=100)
+    ability = {"viper": "viper_viper_strike", "queenofpain": "queenofpain_sonic_wave"}[hero]
     slot = arena.teach(0, ability, 1)
-    if "point" in arena.field(ability, "behavior"):
-        arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 300, y=CENTRE[1], slot=slot)
-        arena.seconds(1.2)
-    else:
-        arena.world.order(arena.unit(0), "cast", slot=slot)
-        arena.seconds(0.5)
-    assert hp - arena.hp(enemy) == pytest.approx(amount * arena.magic(enemy) * arena.amp(arena.unit(0)), rel=1e-3)
+    at = arena.world.unit(enemy)
+    kind = "cast_unit" if hero == "viper" else "cast_point"
+    arena.world.order(a, kind, target=enemy if hero == "viper" else -1, x=at["x"], y=at["y"], slot=slot)
+    start = arena.world.time
+    arena.seconds(7)
+    flow = {unit: (arena.world.time - start) * arena.world.unit(unit)["hp_regen"] for unit in (a, enemy)}
+    lost = 5000 - arena.hp(enemy) + flow[enemy]
+    assert lost > 100
+    assert arena.hp(a) - 100 - flow[a] == pytest.approx(lost * value / 100, rel=0.03)
+
+
+def test_all_plain_talents_are_here() -> None:
+    elsewhere = {"cast_range", "spell_block", "20_crit"}
+    assert {stem(talent) for _, _, talent, _ in PLAIN} <= {*ADDED, *OTHERS, *elsewhere}
