@@ -7,7 +7,7 @@ namespace dota {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, Stat>, 44> kNames{{
+constexpr std::array<std::pair<const char*, Stat>, 45> kNames{{
     {"ms_pct", Stat::MsPct},
     {"ms_flat", Stat::MsFlat},
     {"ms_set", Stat::MsSet},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<const char*, Stat>, 44> kNames{{
     {"range_ranged_only", Stat::RangeRangedOnly},
     {"hp_regen", Stat::HpRegen},
     {"mana_regen", Stat::ManaRegen},
+    {"mana_regen_plain", Stat::ManaRegenPlain},
     {"hp_regen_pct_max", Stat::HpRegenPctMax},
     {"hp", Stat::HpFlat},
     {"mana", Stat::ManaFlat},

@@ -20,6 +20,7 @@ constexpr float kShownSeconds = 2;
 bool can_deny(const Context& c, const Unit& target) {
   const Rules& r = c.tables.rules;
   const float share = target.hp / std::max(1.0f, target.max_hp);
+  if (target.status & kUndeniable) return false;
   switch (target.kind) {
     case UnitKind::LaneCreep:
       return share < r.deny_creep_frac;

@@ -220,7 +220,6 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         remove_modifier(c, i);
         break;
       case Prim::MultiAttack:
-        if (!creature) break;
         shoot_all(c, source, target, inv, n, m.node, roll.damage);
         if (m.attacks_left > 0 && --m.attacks_left == 0) remove_modifier(c, i);
         break;
@@ -263,11 +262,36 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
   roll.crit = roll.crit || best_crit > 100;
 }
 
+namespace {
+
+// What the target bears that an attack on it triggers.
+void struck(Context& c, Unit& source, Unit& target) {
+  if (!target.alive) return;
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim == Prim::Proc &&
+        n.on == Trigger::TargetAttacked) {  // Nullifier: an attack on its bearer triggers it
+      Invocation inv = invocation_of(c, m);
+      inv.child = true;
+      return run_range(c, inv, n.then_first, n.then_count);
+    }
+    if (n.prim != Prim::Proc || n.on != Trigger::Attacked || !source.alive) return;
+    Invocation inv = invocation_of(c, target, m.ability, m.level);
+    inv.target = c.world.handle(source);
+    inv.child = true;
+    if (fires(c, m, n, inv, target)) run_range(c, inv, n.then_first, n.then_count);
+  });
+}
+
+}  // namespace
+
 void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled) {
   World& w = c.world;
   if (target.kind == UnitKind::Hero) break_regeneration_boots(c, source);
   break_regeneration_boots(c, target);
-  if (source.team != target.team && is_building(target.kind)) orbs_on_building(c, source, target);
+  if (source.team != target.team && is_building(target.kind)) {
+    orbs_on_building(c, source, target);
+    return struck(c, source, target);  // Frost Armor
+  }
   if (source.team == target.team) return denying_procs(c, source, target);
   if (!takes_attack_effects(source, target)) return;
   const float damage = rolled >= 0 ? rolled : damage_dealt;
@@ -331,20 +355,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
         break;
     }
   });
-  if (!target.alive) return;
-  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.prim == Prim::Proc &&
-        n.on == Trigger::TargetAttacked) {  // Nullifier: an attack on its bearer triggers it
-      Invocation inv = invocation_of(c, m);
-      inv.child = true;
-      return run_range(c, inv, n.then_first, n.then_count);
-    }
-    if (n.prim != Prim::Proc || n.on != Trigger::Attacked || !source.alive) return;
-    Invocation inv = invocation_of(c, target, m.ability, m.level);
-    inv.target = w.handle(source);
-    inv.child = true;
-    if (fires(c, m, n, inv, target)) run_range(c, inv, n.then_first, n.then_count);
-  });
+  struck(c, source, target);
 }
 
 }  // namespace dota

@@ -264,7 +264,7 @@ void channel_end(Context& c, Unit& caster, bool finished) {
       if (!destination) destination = &a;
       a.active = false;
     } else if (n.on == Trigger::Channel) {
-      end_area(c, a);
+      if (!finished || run_ticks(c, a)) end_area(c, a);  // the last tick falls on the end of the channel
     }
   }
   for (int i = 0; i < w.modifiers_end; ++i) {

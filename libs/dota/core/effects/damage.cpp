@@ -115,6 +115,12 @@ void heal(Context& c, Unit& target, float amount) {
   target.hp = std::min(target.max_hp, target.hp + amount * target.heal_amp);
 }
 
+float take_mana(Unit& target, float amount) {
+  const float lost = std::min(target.mana, amount * (1 - target.mana_cost_red));
+  target.mana -= lost;
+  return lost;
+}
+
 void give_mana(Context& c, Unit& target, float amount) {
   (void)c;
   if (!target.alive) return;

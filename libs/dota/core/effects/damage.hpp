@@ -19,6 +19,8 @@ struct DamageInfo {
 // exceed the health that was left: lifesteal heals by it (patch 7.20).
 float deal_damage(Context& c, const DamageInfo& d);
 void heal(Context& c, Unit& target, float amount);
+// Takes mana away, less by the unit's reduction of mana costs and losses. Returns what it lost.
+float take_mana(Unit& target, float amount);
 void give_mana(Context& c, Unit& target, float amount);
 void kill(Context& c, Unit& victim,
           Unit* killer);                   // bounties, XP, events, respawn timers, buildings' consequences

@@ -66,6 +66,13 @@ float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, Da
                      bool nonlethal = false);
 // Hits one enemy within r of p: any, or for periodic_strike the one with the least health.
 void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
+// Whether an area that strikes at random is a buff of its caster, whose dispel ends it.
+inline bool shown_by_buff(const EffectNode& n) {
+  return n.prim == Prim::RandomTargetHits && n.on == Trigger::Cast && n.given(Role::Dur) &&
+         !n.given(Role::OutlivesCaster);
+}
+// Runs the ticks of an area that are due. False: one of them ended it.
+bool run_ticks(Context& c, Area& a);
 // Ends an area and what lives by it.
 void end_area(Context& c, Area& a);
 // One draw of the rising-counter distribution for a chance in percent; the counter is the caller's.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "effects/orders.hpp"
 #include "effects/running.hpp"
 #include "effects/units.hpp"
 #include "map/spatial.hpp"
@@ -267,11 +268,43 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   return m;
 }
 
+namespace {
+
+// Takes away what the caster has because of this target (Program::per_target).
+void remove_per_target(Context& c, Handle caster, int ability, Handle target) {
+  const Unit* u = c.world.get(caster);
+  if (!u) return;
+  for (int i = u->modifiers; i >= 0; i = c.world.modifiers[i].next) {
+    const Modifier& m = c.world.modifiers[i];
+    if (m.ability == ability && m.node == program_of(c, ability).per_target && m.aim == target)
+      return remove_modifier(c, i);
+  }
+}
+
+// Forced orders end with what forced them.
+void free_of_orders(Context& c, Unit& u, const EffectNode& n) {
+  if ((n.prim == Prim::Fear || n.prim == Prim::Taunt) && u.alive && !(u.status & kTaunted))
+    take_order(c, u, Order{});
+}
+
+}  // namespace
+
+Modifier* add_per_target(Context& c, Unit& caster, const Invocation& inv, const EffectNode& n, int node,
+                         float duration) {
+  remove_per_target(c, inv.caster, inv.ability, inv.target);
+  Modifier* m = add_modifier(c, caster, inv, n, node, duration);
+  if (m) m->aim = inv.target;
+  return m;
+}
+
 void remove_modifier(Context& c, int index) {
   World& w = c.world;
   Modifier& m = w.modifiers[index];
   if (m.owner < 0) return;
   Unit& u = w.units[m.owner];
+  const int ability = m.ability, node = m.node;
+  const bool debuff = m.flags & kModDebuff;
+  const Handle source = m.source;
   std::int16_t* link = &u.modifiers;
   while (*link >= 0 && *link != index)
     link = &w.modifiers[*link].next;
@@ -283,6 +316,9 @@ void remove_modifier(Context& c, int index) {
   w.modifier_free = static_cast<std::int16_t>(index);
   w.modifiers_watched[index >> 6] &= ~bit_of(index);
   mark_dirty(c, u);
+  if (node < 0) return;
+  free_of_orders(c, u, node_of(c, ability, node));
+  if (debuff && program_of(c, ability).per_target >= 0) remove_per_target(c, source, ability, w.handle(u));
 }
 
 void end_stacks_later(Context& c, const Modifier& m, int count, float seconds) {
@@ -390,7 +426,14 @@ bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, 
   Role r = Role::ChancePct;
   if (n.given(Role::ChanceMeleePct)) r = is_ranged(c, bearer) ? Role::ChanceRangedPct : Role::ChanceMeleePct;
   if (n.given(r) && !pseudo_random(c, number(c, inv, n, r), m.counter)) return false;
-  if (n.given(Role::Icd)) m.ready = c.world.time + number(c, inv, n, Role::Icd);
+  if (!n.given(Role::Icd)) return true;
+  m.ready = c.world.time + number(c, inv, n, Role::Icd);
+  // Triggers of one ability share its cooldown (Counter Helix with its talent).
+  for (int i = bearer.modifiers; i >= 0; i = c.world.modifiers[i].next) {
+    Modifier& other = c.world.modifiers[i];
+    if (other.ability == m.ability && other.node >= 0 && node_of(c, other.ability, other.node).prim == n.prim)
+      other.ready = m.ready;
+  }
   return true;
 }
 

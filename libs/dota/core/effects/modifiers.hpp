@@ -49,6 +49,9 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
 // What follows from its node and flags: Modifier::rests.
 bool rests(const Modifier& m, const EffectNode& n);
 void remove_modifier(Context& c, int index);
+// Puts a per_target node's modifier on the caster, in place of the one that the target gave it before.
+Modifier* add_per_target(Context& c, Unit& caster, const Invocation& inv, const EffectNode& n, int node,
+                         float duration);
 // Takes so many stacks off the modifier again after that time.
 void end_stacks_later(Context& c, const Modifier& m, int count, float seconds);
 void stack_ends_frame(Context& c);  // once a timestep
@@ -81,7 +84,7 @@ float backstab(Context& c, Unit& source, const Unit& target,
                bool from_anywhere);  // attack_triggers.cpp: what it adds
 void reappear(Context& c, Unit& u, Modifier& m,
               const EffectNode& n);  // casting.cpp: seen until it has faded again
-void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a);  // attack.cpp
+void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);  // attack.cpp
 void break_channel(Context& c, Unit& caster);       // casting.cpp: the channel ends unfinished
 void switch_off(Context& c, Unit& u, int ability);  // casting.cpp: a toggled ability or item
 

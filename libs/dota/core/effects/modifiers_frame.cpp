@@ -60,7 +60,6 @@ void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
     leap_lands(c, inv, n, u);
   else if (moved)
     settle(c, u);
-  if (n.prim == Prim::Fear && !(u.status & kTaunted)) take_order(c, u, Order{});
   if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken) && gathered > 0)
     ability_damage(c, inv, u, gathered * number(c, inv, n, Role::EndDamagePctOfTaken) / 100, n.type);
   if (n.prim == Prim::Cyclone && u.team != inv.team && c.world.get(h))
@@ -75,8 +74,12 @@ void hold_back(Context& c, const Modifier& m, const EffectNode& n, Unit& u) {
   if (far > r) place_unit(c.world, u, m.anchor + d * (r / far));
 }
 
-// What ends an invisibility besides attacks and casts. True: it is over.
+// What ends an invisibility besides attacks and casts, and a taunt: its caster's death. True: it is over.
 bool given_away(Context& c, Modifier& m, const EffectNode& n, const Unit& u) {
+  if (n.prim == Prim::Taunt) {
+    const Unit* caster = c.world.get(m.source);
+    return !caster || !caster->alive;
+  }
   if (n.prim == Prim::Invis) return n.given(Role::RequiresStandingStill) && u.act == Act::Walk;
   if (!n.given(Role::RevealR)) return false;
   const Invocation inv = invocation_of(c, m);
@@ -128,9 +131,12 @@ void act_by_interval(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
     if (!other || !other->toggled) return;
   }
   Invocation inv = invocation_of(c, u, m.ability, m.level);
-  m.ready = c.world.time + number(c, inv, n, Role::Interval);
+  // From when it was due, so that timesteps do not lengthen the intervals.
+  const bool in_time = m.ready > c.world.time - kRenewed;
+  m.ready = (in_time ? m.ready : c.world.time) + number(c, inv, n, Role::Interval);
   if (n.prim == Prim::RandomTargetHits || n.prim == Prim::PeriodicStrike)
     strike(c, inv, n, u.pos, number(c, inv, n, Role::R));
+  if (n.prim == Prim::AttackRandomInRadius) strike_at_random(c, inv, n, u.pos, number(c, inv, n, Role::R));
 }
 
 // While a hero takes aim with such an ability, everyone sees whom he aims at.

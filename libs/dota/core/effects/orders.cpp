@@ -3,6 +3,12 @@
 
 namespace dota {
 
+Order idle_order(const Unit& u) {
+  Order o;
+  if (u.kind == UnitKind::LaneCreep && u.lane >= 0) o.type = OrderType::FollowLane;
+  return o;
+}
+
 void take_order(Context& c, Unit& u, const Order& o) {
   if (u.act == Act::Channel) {
     channel_end(c, u, false);
@@ -19,7 +25,7 @@ void take_order(Context& c, Unit& u, const Order& o) {
     u.act = Act::Idle;
   u.order = o;
   if (o.type == OrderType::Stop || o.type == OrderType::None) {
-    u.order = Order{};
+    u.order = idle_order(u);
     u.attack_target = Handle{};
     stop_motion(u);
   }

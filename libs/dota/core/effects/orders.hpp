@@ -14,6 +14,9 @@ inline void stop_motion(Unit& u) {
   stand_still(u);
 }
 
+// What a unit does without an order: a lane creep walks its lane, everyone else nothing.
+Order idle_order(const Unit& u);
+
 // Replaces the unit's order: the decision of an AI, or what an effect forces.
 void take_order(Context& c, Unit& u, const Order& o);
 

@@ -115,7 +115,8 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")              \
   X(KeptWithin, "kept_within") X(TreesR, "trees_r") X(AlliedCreeps, "allied_creeps")                               \
   X(FollowsInvisible, "follows_invisible") X(VisibleOnly, "visible_only") X(SparesRoshan, "spares_roshan")         \
-  X(TowerBonusPct, "tower_bonus_pct") X(OutlivesCaster, "outlives_caster") X(ManaPerPulse, "mana_per_pulse")
+  X(TowerBonusPct, "tower_bonus_pct") X(OutlivesCaster, "outlives_caster") X(ManaPerPulse, "mana_per_pulse")    \
+  X(Undisjointable, "undisjointable") X(EndlessWithScepter, "endless_with_scepter")
 
 // clang-format on
 enum class Role : std::uint8_t {

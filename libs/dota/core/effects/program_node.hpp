@@ -78,9 +78,11 @@ struct EffectNode {
   bool global_radius = false, until_action = false, until_ability_end = false, by_distance = false, strong = false,
        dispels = false, unlimited_range = false;
   bool stacking = false, separate = false;  // modifier: a second application adds a stack; or a separate instance
+  bool per_target = false;  // one on the caster for each target, as long as the target bears the cast's debuff
   bool own_only = false, instant_attack = false;
-  bool hits_all = false;   // periodic strike: everyone in reach at once
-  bool reappears = false;  // invis: an attack or a cast shows its bearer until it has faded again
+  bool hits_all = false;      // periodic strike: everyone in reach at once
+  bool heroes_first = false;  // a random attack: another unit only where there is no hero
+  bool reappears = false;     // invis: an attack or a cast shows its bearer until it has faded again
   // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
   bool rests = false, rests_on_others = false;
   bool fixed = false;    // an aura: what it gives follows from its rank and from who bears it

@@ -5,6 +5,8 @@
 
 namespace dota {
 
+constexpr std::uint8_t kEndless = 255;  // jumps left of what jumps on as long as it finds somebody
+
 // Returns the next target of a chain or bounce: the nearest enemy within range of `from` that is neither in
 // `taken` (bits of unit slots; may be nullptr) nor `not_this`; nullptr if no enemy qualifies.
 Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 from, float range,

@@ -114,7 +114,7 @@ void arrive(Context& c, Projectile& p, Unit& target) {
   if (Projectile* q = new_projectile(c, inv, was.node, Projectile::Kind::Homing, from)) {
     q->speed = was.speed;
     q->goal = next->pos;
-    q->jumps_left = static_cast<std::uint8_t>(was.jumps_left - 1);
+    q->jumps_left = was.jumps_left == kEndless ? kEndless : static_cast<std::uint8_t>(was.jumps_left - 1);
     q->waits = number(c, inv, n, Role::Delay);
   }
 }
@@ -273,7 +273,8 @@ void disjoint(Context& c, Unit& u, bool by_vanishing) {
   for (int i = 0; i < c.world.projectiles_end; ++i) {
     Projectile& p = c.world.projectiles[i];
     if (p.kind == Projectile::Kind::None || !(p.target == h)) continue;
-    if (!by_vanishing || !follows_invisible(c, p)) p.disjointed = true;
+    const bool holds_on = p.ability >= 0 && node_of(c, p.ability, p.node).given(Role::Undisjointable);
+    if (!holds_on && (!by_vanishing || !follows_invisible(c, p))) p.disjointed = true;
   }
 }
 

@@ -223,7 +223,7 @@ void refresh_stats(Context& c, Unit& u) {
   rescale(u.hp, u.max_hp, std::max(1.0f, hp));
   rescale(u.mana, u.max_mana, std::max(0.0f, mana));
   u.hp_regen = (regen + u.max_hp * t[Stat::HpRegenPctMax] / 100) * (1 + t[Stat::HpRegenAmpPct] / 100);
-  u.mana_regen = mana_regen * (1 + t[Stat::ManaRegenAmpPct] / 100);
+  u.mana_regen = mana_regen * (1 + t[Stat::ManaRegenAmpPct] / 100) + t[Stat::ManaRegenPlain];
   u.armor = armor * (1 + t[Stat::ArmorPct] / 100);
   u.magic_resist = 1 - resist_pass;
   if (u.kind == UnitKind::Roshan) t.status_pass *= 1 - g.roshan_status_res / 100;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/math.hpp"
 #include "effects/attack.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kThinkFrames = 5;  // a creep looks around on every fifth frame, creeps on frames of their own
 constexpr float kWaypointReached = 200;       // then it walks on to the next one
+constexpr float kBeforeWall = 96;             // from a wall's middle, where it waits: a cell and a half
 constexpr float kRowGap = 70, kFileGap = 50;  // distances in a wave's formation
 
 Vec2 unit_vector(Vec2 v) {
@@ -104,6 +106,21 @@ void shed_aggro(Context& c, Unit& u, const Unit& attacker) {
   if (u.act == Act::AttackWindup) u.act = Act::Idle;
 }
 
+// Where a wall crosses the straight way: the place in front of it. Creeps wait for Fissure's end (its tooltip).
+Vec2 before_walls(const World& w, const Unit& u, Vec2 goal) {
+  if (w.nav.blocks == 0) return goal;
+  for (const Area& a : w.areas_in_use()) {
+    const Vec2 way = goal - u.pos, from = a.pos - u.pos;
+    const float cross = way.x * a.along.y - way.y * a.along.x;
+    if (!a.active || !a.blocks || std::abs(cross) < 1e-3f) continue;
+    const float on_way = (from.x * a.along.y - from.y * a.along.x) / cross;
+    const float on_wall = (from.x * way.y - from.y * way.x) / cross;
+    if (std::min(on_way, on_wall) < 0 || std::max(on_way, on_wall) > 1) continue;
+    goal = u.pos + way * std::max(0.0f, on_way - kBeforeWall / way.length());
+  }
+  return goal;
+}
+
 void walk_lane(Context& c, Unit& u) {
   const auto& points = c.tables.map->lanes[u.team][u.lane].waypoints;
   const int last = static_cast<int>(points.size()) - 1;
@@ -115,7 +132,7 @@ void walk_lane(Context& c, Unit& u) {
     return;
   }
   u.act = Act::Walk;
-  move_towards(c, u, points[u.waypoint], kArrive);
+  move_towards(c, u, before_walls(c.world, u, points[u.waypoint]), kArrive);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ void run_pickup(Context& c, Unit& u) {
 
 void end_order(Context& c, Unit& u) {
   (void)c;
-  u.order = u.queued;
+  u.order = u.queued.type == OrderType::None ? idle_order(u) : u.queued;
   u.queued = Order{};
   if (u.act != Act::AttackBackswing) u.act = Act::Idle;
   u.velocity = Vec2{};

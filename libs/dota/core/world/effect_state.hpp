@@ -46,7 +46,7 @@ struct Modifier {
   float hp_before = 0;      // health when it began (Death Pact's bursts)
   std::array<StatChange, 6> stats{};
   Vec2 anchor;  // what a leash is tied to
-  Handle aim;   // the one target it is for (Hurricane Pike)
+  Handle aim;   // the one target it is for (Hurricane Pike), or is there because of (Battle Hunger)
 };
 
 // Stacks of a modifier that end before its others.

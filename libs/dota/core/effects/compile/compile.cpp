@@ -109,6 +109,7 @@ Program ProgramCompiler::compile() {
     if (n.prim == Prim::NextAttackMod) out_.next_attack = index;
     if (n.prim == Prim::AttackModifier) out_.orb = index;
     if (n.given(Role::OnePerTarget)) out_.single_link = index;
+    if (n.per_target) out_.per_target = index;
     if (n.given(Role::LevelUpPerUse)) out_.levels_with_use = true;
   }
   return std::move(out_);

@@ -148,6 +148,10 @@ bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v)
     n.status |= kDeniable;
     return need(n.prim == Prim::Dot);
   }
+  if (key == "undeniable") {
+    n.status |= kUndeniable;
+    return need(n.prim == Prim::Dot);
+  }
   if (key == "allows_blinks") {
     n.status &= ~kLeashed;
     return need(n.prim == Prim::Leash);
@@ -251,7 +255,7 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     else if (v.is(Node::Type::Number))
       n.stacking = true;
     else
-      n.separate = true, only("per_affected_target");
+      n.separate = n.per_target = true, only("per_affected_target");
     return;
   }
   if (key == "unit" || key == "gives" || key == "while_on") {
@@ -283,7 +287,10 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     return;
   }
   if (key == "hits") return only("first_enemy_hero");
-  if (key == "prefer") return only("heroes");
+  if (key == "prefer") {
+    n.heroes_first = true;
+    return only("heroes");
+  }
   if (key == "reappears_on") {
     if (!list_holds(&v, "attack") || !list_holds(&v, "cast") || v.list.size() != 2) missing("invis.reappears_on");
     n.reappears = true;

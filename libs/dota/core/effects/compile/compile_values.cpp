@@ -149,9 +149,11 @@ Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
   } else {
     fail("'" + key + "': '" + text + "' is neither $special nor @field");
   }
-  const std::string upgraded = text.substr(1) + "_scepter";  // "damage_scepter" beside "damage"
+  // "damage_scepter" beside "damage", unless an effect names it or the game no longer uses it.
+  const std::string upgraded = text.substr(1) + "_scepter";
   if (const Node* specials = ability_.find("specials"))
-    if (const Node* s = specials->find(upgraded); s && !named(ability_.find("effects"), "$" + upgraded))
+    if (const Node* s = specials->find(upgraded);
+        s && !s->find("unused") && !named(ability_.find("effects"), "$" + upgraded))
       if (const Node* v = s->find("v"); v && v->is(Node::Type::List))
         for (const Node& x : v->list)
           if (out.scepter.n < out.scepter.v.size()) out.scepter.v[out.scepter.n++] = static_cast<float>(x.number);

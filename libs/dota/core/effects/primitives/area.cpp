@@ -130,10 +130,22 @@ Unit* weakest(Context& c, const Invocation& inv, const EffectNode& n, const Unit
 
 }  // namespace
 
-void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
-  UnitList near(c.world.units);
+namespace {
+
+// The units within r of p that the node may strike: all of them, or those that its caster's team sees.
+UnitList in_reach(Context& c, const Invocation& inv, const EffectNode& n, Vec2 p, float r) {
+  const bool all = !n.given(Role::VisibleOnly) || inv.team >= kTeams;
+  UnitList open(c.world.units);
   for (const Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r))
-    if (!building_protected(c, u)) near.add(c.world.handle(u).index);
+    if (!building_protected(c, u) && (all || unit_visible(c.world, inv.team, u)))
+      open.add(c.world.handle(u).index);
+  return open;
+}
+
+}  // namespace
+
+void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
+  const UnitList near = in_reach(c, inv, n, p, r);
   if (near.empty()) return;
   const auto hit = [&](Unit& u) {
     float amount = number(c, inv, n, Role::Amount);
@@ -165,9 +177,7 @@ bool draw(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
   if (!target || !target->alive || !caster || !caster->alive || !affects(c, inv, n, *target)) return false;
   if (distance(target->pos, caster->pos) > number(c, inv, n, Role::BreakDist, nullptr, kGlobal)) return false;
   if (n.prim == Prim::ManaDrain) {
-    const float amount = std::min(target->mana, number(c, inv, n, Role::PerSec) * a.interval);
-    give_mana(c, *target, -amount);
-    give_mana(c, *caster, amount);
+    give_mana(c, *caster, take_mana(*target, number(c, inv, n, Role::PerSec) * a.interval));
     return true;
   }
   const float per_second =
@@ -235,7 +245,12 @@ void send_spirits(Context& c, Area& a, const EffectNode& n) {
     launch_spirit(c, a, n, seen[c.world.rng.below(seen.size())]);
 }
 
+bool bears(const World& w, const Unit& u, const EffectNode& n) {
+  return find_modifier(w, u, n.modifier) != nullptr;
+}
+
 void tick(Context& c, Area& a, const EffectNode& n) {
+  const World& w = c.world;
   Invocation inv = invocation_of(a);
   switch (n.prim) {
     case Prim::GroundArea:
@@ -249,6 +264,8 @@ void tick(Context& c, Area& a, const EffectNode& n) {
       break;
     case Prim::RandomTargetHits:
     case Prim::PeriodicStrike:
+      if (const Unit* caster = w.get(a.owner); shown_by_buff(n) && caster && !bears(w, *caster, n))
+        return end_area(c, a);  // dispelled
       strike(c, inv, n, a.pos, a.radius);
       break;
     case Prim::DelayedAoe:
@@ -261,7 +278,7 @@ void tick(Context& c, Area& a, const EffectNode& n) {
       send_spirits(c, a, n);
       break;
     case Prim::AttackRandomInRadius:
-      strike_at_random(c, inv, n, a);
+      strike_at_random(c, inv, n, a.pos, a.radius);
       break;
     case Prim::MissileUnit:
       fly_missile(c, a, n);
@@ -272,7 +289,7 @@ void tick(Context& c, Area& a, const EffectNode& n) {
     case Prim::ManaDrain:
     case Prim::Drain:
       if (!draw(c, inv, n, a)) {
-        a.active = false;
+        end_area(c, a);
         Unit* caster = c.world.get(a.owner);
         if (!a.extra && n.on == Trigger::Channel && caster && caster->act == Act::Channel)
           break_channel(c, *caster);
@@ -300,9 +317,23 @@ Area* area_of(World& w, Handle owner, int ability, int node) {
   return nullptr;
 }
 
+namespace {
+
+// What the cast of a link put on its target lasts no longer than the link.
+void untie(Context& c, const Area& a) {
+  Unit* target = c.world.get(a.follow);
+  if (!target) return;
+  each_modifier(c, *target, [&](Modifier& m, const EffectNode&, int i) {
+    if (m.ability == a.ability && m.source == a.owner) remove_modifier(c, i);
+  });
+}
+
+}  // namespace
+
 void end_area(Context& c, Area& a) {
   a.active = false;
   const EffectNode& n = node_of(c, a.ability, a.node);
+  if (n.prim == Prim::Drain) untie(c, a);
   if (a.blocks) unblock_line(c.world, *c.tables.map, a);
   if (n.prim == Prim::Spirits)
     if (Unit* caster = c.world.get(a.owner))
@@ -338,6 +369,17 @@ void delayed_frame(Context& c) {
 
 }  // namespace
 
+bool run_ticks(Context& c, Area& a) {
+  const EffectNode& n = node_of(c, a.ability, a.node);
+  const std::uint16_t generation = a.generation;
+  const auto same = [&] { return a.active && a.generation == generation; };
+  while (same() && a.interval > 0 && c.world.due(a.next_tick) && a.next_tick <= a.until + kTimeSlack) {
+    a.next_tick += a.interval;
+    tick(c, a, n);
+  }
+  return same();
+}
+
 void areas_frame(Context& c) {
   World& w = c.world;
   const bool slow = w.frame % kFramesPerStep == 0;
@@ -355,13 +397,7 @@ void areas_frame(Context& c) {
         continue;
       }
     }
-    const std::uint16_t generation = a.generation;
-    const auto same = [&] { return a.active && a.generation == generation; };
-    while (same() && a.interval > 0 && w.due(a.next_tick) && a.next_tick <= a.until + kTimeSlack) {
-      a.next_tick += a.interval;
-      tick(c, a, n);
-    }
-    if (!same()) continue;
+    if (!run_ticks(c, a)) continue;
     if (w.due(a.until)) {
       end_area(c, a);
       continue;

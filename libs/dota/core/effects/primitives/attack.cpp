@@ -59,13 +59,16 @@ void flak(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 }  // namespace
 
-void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
+void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
   Unit* u = c.world.get(inv.caster);
   if (!u) return;
-  UnitList near = select_around(c, inv, n, Who::EnemyHeroes, a.pos, a.radius);
-  if (near.empty()) near = select_around(c, inv, n, Who::Enemies, a.pos, a.radius);
-  if (near.empty()) return;
-  Unit& target = near[c.world.rng.below(near.size())];
+  UnitList near = select_around(c, inv, n, n.heroes_first ? Who::EnemyHeroes : Who::Enemies, p, r);
+  if (near.empty() && n.heroes_first) near = select_around(c, inv, n, Who::Enemies, p, r);
+  UnitList open(c.world.units);
+  for (const Unit& target : near)
+    if (!n.given(Role::VisibleOnly) || can_attack(c, *u, target)) open.add(c.world.handle(target).index);
+  if (open.empty()) return;
+  Unit& target = open[c.world.rng.below(open.size())];
   AttackRoll roll;
   roll.from_anywhere = n.given(Role::AlwaysBackstab);
   strike_at_once(c, *u, target, roll);
@@ -92,7 +95,8 @@ std::span<const PrimitiveSpec> attack_primitives() {
       {Prim::OrbCorruption, carried, kHeld, kLasts, 0, "armor dur", ""},
       {Prim::Quelling, carried, kHeld, kLasts, 0, "melee ranged", ""},
       {Prim::MultiAttack, flak, kActs, kLasts, 0, "attacks dur proj_speed damage", ""},
-      {Prim::AttackRandomInRadius, strikes_at_random, kActs, kOnce, 0, "interval always_backstab prefer", ""},
+      {Prim::AttackRandomInRadius, strikes_at_random, kActs | on(Trigger::Interval), kLasts, 0,
+       "interval r always_backstab prefer visible_only", ""},
       {Prim::SpellLifesteal, carried, kHeld, kLasts, 0, "hero_pct creep_pct", ""},
       {Prim::Backstab, carried, kHeld, kLasts, 0, "agi_factor angle_deg", ""},
   };

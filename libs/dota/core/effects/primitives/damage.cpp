@@ -141,10 +141,13 @@ void delayed_aoe(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  const Unit* caster = c.world.get(inv.caster);
+  Unit* caster = c.world.get(inv.caster);
   if (!caster) return;
-  Area* a = new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur));
+  const float lasts = number(c, inv, n, Role::Dur);
+  Area* a = new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), lasts);
   if (!a) return;
+  // A buff that shows it, and whose dispel ends it.
+  if (shown_by_buff(n)) add_modifier(c, *caster, inv, n, node, lasts + kDt);
   a->follow = inv.caster;
   const float rate = number(c, inv, n, Role::Rate), strikes = number(c, inv, n, Role::Strikes);
   a->interval = strikes > 0 ? number(c, inv, n, Role::Dur) / strikes
@@ -158,8 +161,7 @@ void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
   for (Unit& u : select_targets(c, inv, n)) {
-    const float burned = std::min(u.mana, number(c, inv, n, Role::Amount));
-    give_mana(c, u, -burned);
+    const float burned = take_mana(u, number(c, inv, n, Role::Amount));
     ability_damage(c, inv, u, burned * number(c, inv, n, Role::DamageFactor), n.type);
   }
 }
@@ -197,7 +199,8 @@ std::span<const PrimitiveSpec> damage_primitives() {
       {Prim::DelayedAoe, delayed_aoe, kActs, kOnce, 0, "delay pulses pulse_interval then", ""},
       {Prim::RandomExplosions, field, kActs, kOnce, 0, "interval dur min_dist max_dist r amount pattern", ""},
       {Prim::RandomTargetHits, field, kActs | on(Trigger::Interval), kLasts, 0,
-       "dur rate strikes ticks_at_start amount tower_bonus_pct interval while_on outlives_caster then",
+       "dur rate strikes ticks_at_start visible_only amount tower_bonus_pct interval while_on outlives_caster "
+       "then",
        "count: one at a time is the only number"},
       {Prim::PeriodicStrike, field, kActs | on(Trigger::Interval), kLasts, 0,
        "dur interval amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},

@@ -11,7 +11,10 @@ namespace {
 void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
   for (Unit& u : select_targets(c, inv, n)) {
     const float lasts = n.until_ability_end ? inv.until - c.world.time : duration_on(c, inv, n, u);
-    Modifier* m = add_modifier(c, u, inv, n, node, lasts);
+    const Unit* target = n.per_target ? c.world.get(inv.target) : nullptr;
+    if (n.per_target && (!target || !affects(c, inv, n, *target))) continue;
+    Modifier* m =
+        n.per_target ? add_per_target(c, u, inv, n, node, lasts) : add_modifier(c, u, inv, n, node, lasts);
     if (m && (n.stacking || n.by_distance)) {
       const float most = number(c, inv, n, Role::Max, nullptr, 255);
       if (n.stacking && static_cast<float>(m->stacks) < most) ++m->stacks;
@@ -90,8 +93,10 @@ void stat_drain(Context& c, Invocation& inv, const EffectNode& n, int node) {
     }
     return;
   }
+  const float lasts = number(c, inv, n, Role::Dur);
   for (Unit* u : {target, caster})
-    if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur))) {
+    if (Modifier* m = n.per_target && u == caster ? add_per_target(c, *u, inv, n, node, lasts)
+                                                  : add_modifier(c, *u, inv, n, node, lasts)) {
       m->drawn = number(c, inv, n, Role::Amount);
       if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
     }
@@ -142,7 +147,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
        "breaks_on: attacks made on heroes and attacks suffered are the only words"},
       {Prim::DamageBlock, as_learned, kHeld, kLasts, 0, "amount chance_pct melee ranged", ""},
       {Prim::DispelOnDamage, as_learned, kHeld, kLasts, 0, "threshold reset_after counts", ""},
-      {Prim::StatDrain, stat_drain, kActs, kLasts, 0, "stat amount per_sec dur hold break_dist", ""},
+      {Prim::StatDrain, stat_drain, kActs, kLasts, 0, "stat amount per_sec dur hold break_dist stack", ""},
       {Prim::ReductionShield, reduction_shield, kActs | on(Trigger::Auto), kLasts, 0,
        "amount plus_caster_str_factor dur per_instance min_damage icd", "uses: the item's charges are the uses"},
       {Prim::Dispel, dispel_now, kActs, kOnce, 0, "delay pulses", ""},

@@ -164,8 +164,11 @@ void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 // A projectile that, where it hits, starts again towards another enemy near, as long as jumps are left.
 void bounce(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  if (Projectile* p = launch_homing(c, inv, n, node))
-    p->jumps_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
+  Projectile* p = launch_homing(c, inv, n, node);
+  if (!p) return;
+  const Unit* caster = c.world.get(inv.caster);
+  const bool endless = n.given(Role::EndlessWithScepter) && caster && (caster->status & kScepter);
+  p->jumps_left = endless ? kEndless : static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
 }
 
 // From every enemy near, a hit on every enemy around it.
@@ -218,7 +221,8 @@ std::span<const PrimitiveSpec> projectile_primitives() {
       {Prim::RingProjectiles, ring, kActs, kOnce, 0, "speed enemies allies", ""},
       {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0, "r speed then returns", ""},
       {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct then", ""},
-      {Prim::Bounce, bounce, kActs, kOnce, 0, "count range speed delay then",
+      {Prim::Bounce, bounce, kActs, kOnce, 0,
+       "count range speed delay vision_r undisjointable endless_with_scepter then",
        "can_repeat: every bounce may come back"},
       {Prim::Echo, echo, kActs, kOnce, 0, "search_r r per_unit per_hero amount", ""},
       {Prim::Spirits, spirits, kActs, kOnce, 0,

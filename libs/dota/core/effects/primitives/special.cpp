@@ -61,15 +61,17 @@ void deliver(Context& c, Invocation& inv, const EffectNode&, int) {
   if (!c.world.get(t.courier)) t.courier_respawn = c.world.time;
 }
 
-// Another ability of the caster, at the rank he has it, on the same target.
+// Another ability of the caster, at the rank he has it, on the same target or on each of several.
 void cast_ability(Context& c, Invocation& inv, const EffectNode& n, int) {
   const Unit* caster = c.world.get(inv.caster);
   const AbilityState* s = caster ? ability_state(c.world, *caster, slot_of(c, *caster, n.ability)) : nullptr;
   if (!s || s->level <= 0) return;
-  Invocation other = invocation_of(c, *caster, n.ability, s->level);
-  other.target = inv.target;
-  other.point = inv.point;
-  run_trigger(c, other, Trigger::Cast);
+  for (const Unit& u : select_targets(c, inv, n)) {
+    Invocation other = invocation_of(c, *caster, n.ability, s->level);
+    other.target = c.world.handle(u);
+    other.point = u.pos;
+    run_trigger(c, other, Trigger::Cast);
+  }
 }
 
 // Read where they matter: by the triggers, by casting, or by the systems that know aegis and couriers.
