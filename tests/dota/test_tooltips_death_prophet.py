@@ -29,7 +29,8 @@ def test_the_stolen_speed_lasts_as_long_as_the_link(core: Any, patch: str, end: 
     arena, own, theirs = siphoned(core, patch)
     me, enemy = arena.unit(0), arena.unit(5)
     slow = arena.special(SIPHON, SLOW[patch])[1] / 100
-    assert theirs - arena.world.unit(enemy)["move_speed"] == pytest.approx(slow * arena.base_speed("nevermore"), abs=0.1)
+    lost = theirs - arena.world.unit(enemy)["move_speed"]
+    assert lost == pytest.approx(slow * arena.base_speed("nevermore"), abs=0.1)
     gain = slow * arena.base_speed("death_prophet") if patch == "7.21d" else 0
     assert arena.world.unit(me)["move_speed"] - own == pytest.approx(gain, abs=0.1)
     if end == "distance":

@@ -2,23 +2,15 @@
 
 import copy
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from tests.dota.arena import CENTRE, FILES, Arena, line_up
-from tests.dota.conftest import read_data
+from tests.dota.patch_worlds import loaded
 
 PATCHES = ("7.21d", "7.19")
 QUIET = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3, "keep_tango": 0,
          "keep_salve": 0, "keep_clarity": 0}
 Change = Callable[[dict[str, Any]], None]
-
-
-@cache
-def loaded(core: Any, patch: str) -> tuple[dict[str, Any], Any]:
-    """Return a patch's data and tables."""
-    data = read_data(patch)
-    return data, core.load_tables(*(data[f] for f in FILES))
 
 
 def scene(core: Any, hero: str, patch: str = "7.21d", *, enemies: Any = ("nevermore", "viper"),
