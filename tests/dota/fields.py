@@ -8,7 +8,7 @@ from tests.dota import stated
 # Fields of World.unit() that stats change; what a test names no change of is to stay as it was.
 FIELDS = ("move_speed", "attack_speed", "attack_interval", "attack_range", "armor", "magic_resist", "dmg_min",
           "dmg_max", "dmg_bonus", "miss", "evasion", "hp_regen", "mana_regen", "lifesteal", "heal_amp", "attack_taken",
-          "dmg_dealt", "max_hp")
+          "dmg_dealt", "dmg_taken", "status_resist", "max_hp")
 
 
 def signed(stats: dict[str, float]) -> dict[str, float]:
@@ -85,8 +85,9 @@ def after(data: dict[str, Any], before: dict[str, Any], stats: dict[str, float])
     out["hp_regen"] += get("hp_regen", 0.0) + out["max_hp"] * get("hp_regen_pct_max", 0.0) / 100
     out["hp_regen"] += strength * attributes["hp_regen_per_str"]
     out["mana_regen"] += get("mana_regen", 0.0)
+    out["status_resist"] = 1 - (1 - before["status_resist"]) * (1 - get("status_res_pct", 0.0) / 100)
     out["lifesteal"] += get("lifesteal_pct", 0.0) / 100
-    for field in ("heal_amp", "attack_taken", "dmg_dealt"):
+    for field in ("heal_amp", "attack_taken", "dmg_dealt", "dmg_taken"):
         out[field] += get(field + "_pct", 0.0) / 100
     get("mana_cost_red_pct", 0.0)  # affects spent mana, not a field
     assert not left, f"no field is known for {sorted(left)}"

@@ -27,7 +27,8 @@ from tests.dota.fight import (
 BROKEN = 1 << 12
 AROUND = {"t": "circle", "r": 9000}
 HELD = {"passive_stats", "aura", "proc", "cleave", "damage_block", "dispel_on_damage", "invis", "backstab",
-        "on_hit_stat_steal", "stack_gain", "random_target_hits", "periodic_strike", "crit"}
+        "on_hit_stat_steal", "stack_gain", "random_target_hits", "periodic_strike", "crit", "bash",
+        "attack_stacks"}
 PARTLY = {"phantom_assassin_blur", "sniper_take_aim"}  # passive and cast
 PASSIVE = [a for a in OWNERS if "passive" in ABILITIES[a]["behavior"] or a in PARTLY]
 # Items whose passive part answers to nothing that happens in this fight.

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "phantom_assassin_phantom_strike": "it moves its caster: tests/dota/test_abilities_phantom_assassin.py",
     "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_five.py",
     "sniper_assassinate": "its stun reaches who becomes immune in its flight: tests/dota/test_tooltips_sniper.py",
+    "ursa_enrage": "it reaches its caster alone: tests/dota/test_abilities_ursa.py",
 }
 
 

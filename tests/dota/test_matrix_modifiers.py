@@ -14,7 +14,7 @@ AROUND = {"t": "circle", "r": 9000}
 OF_AURA = 16  # among a modifier's flags
 # Modifiers that status resistance does not shorten: links, counts of attacks, forced motion.
 UNRESISTED = {"stat_drain", "on_hit_stat_steal", "stack_gain", "knockback", "force_push", "pull_to_caster", "leap",
-              "aura", "respawn_add"}
+              "aura", "respawn_add", "attack_stacks"}
 # Immunity cannot be dispelled; hidden units cannot be reached.
 OUT_OF_REACH = {"spell_immune", "banish", "once_per_unit"}
 # Not put on anybody, or as long as something else is.

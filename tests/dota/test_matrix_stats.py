@@ -38,6 +38,8 @@ BY_EFFECT = {
     "heal_amp_pct": "heals: tests/dota/test_abilities_others.py",
     "lifesteal_pct": "tests/dota/test_effects_held.py",
     "dmg_dealt_pct": "blows: tests/dota/test_effects_held.py",
+    "dmg_taken_pct": "blows: tests/dota/test_abilities_ursa.py",
+    "status_res_pct": "durations: tests/dota/test_abilities_ursa.py",
     "hp_regen_amp_pct": "tests/dota/test_effects_whole.py",
     "hp_regen_pct": "tests/dota/test_effects_whole.py",
     "mana_cost_red_pct": "of a talent: tests/dota/test_talents.py",

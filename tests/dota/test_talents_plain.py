@@ -13,7 +13,8 @@ ADDED = {"strength": "str", "agility": "agi", "attack_speed": "attack_speed", "a
          "attack_damage": "dmg_bonus", "attack_range": "attack_range", "mp": "max_mana", "hp_regen": "hp_regen",
          "mp_regen": "mana_regen", "lifesteal": "lifesteal", "spell_amplify": "spell_amp", "evasion": "evasion"}
 PERCENT = {"lifesteal", "spell_amplify", "evasion"}
-OTHERS = {"movement_speed", "magic_resistance", "cooldown_reduction", "exp_boost", "gold_income", "spell_lifesteal"}
+OTHERS = {"movement_speed", "magic_resistance", "cooldown_reduction", "exp_boost", "gold_income", "spell_lifesteal",
+          "night_vision"}
 PLAIN = sorted({(patch, hero.removeprefix("npc_dota_hero_"), talent["id"], talent["values"].get("value", 0))
                 for patch in ("7.21d", "7.19") for hero, body in read_data(patch)["heroes"]["heroes"].items()
                 for talent in body["talents"] if not talent.get("affects") and not talent.get("effects")})
@@ -127,6 +128,22 @@ def test_a_talent_heals_by_spells(core: Any, patch: str, hero: str, talent: str,
     lost = 5000 - arena.hp(enemy) + flow[enemy]
     assert lost > 100
     assert arena.hp(a) - 100 - flow[a] == pytest.approx(lost * value / 100, rel=0.03)
+
+
+@pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"night_vision"}))
+def test_a_talent_sees_farther_at_night(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
+    """An enemy 1,500 away on level ground is seen at night with it, without it by day alone."""
+    seen = []
+    for taken in (False, True):
+        arena = duel_of(core, patch, (hero,), ("lich",), {0: 0, 5: 500}, start_s=330.0)
+        assert not arena.world.is_day
+        base = arena.data["heroes"]["heroes"]["npc_dota_hero_" + hero]["vision_night"]
+        arena.world.teach(0, talent, int(taken))
+        arena.place(arena.unit(5), 700, -700)  # down the river, 990 away
+        arena.seconds(0.3)
+        assert base < 990 < base + value
+        seen.append(arena.world.visible(0, arena.unit(5)))
+    assert seen == [False, True]
 
 
 def test_all_plain_talents_are_here() -> None:

@@ -73,6 +73,8 @@ nb::dict unit_dict(PyWorld& p, const Unit& u) {
   d["heal_amp"] = u.heal_amp;
   d["attack_taken"] = u.attack_taken;
   d["dmg_dealt"] = u.dmg_dealt;
+  d["dmg_taken"] = u.dmg_taken;
+  d["status_resist"] = u.status_resist;
   d["spell_amp"] = u.spell_amp;
   d["str"] = u.str;
   d["agi"] = u.agi;

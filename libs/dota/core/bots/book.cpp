@@ -89,6 +89,7 @@ std::uint32_t uses_of(const EffectNode& n, const AbilityDef& a) {
     case Prim::NextAttackMod:
     case Prim::MultiAttack:
     case Prim::DamageReturn:
+    case Prim::AmplifyAbility:
       return kBuffsSelf;
     case Prim::Heal:
     case Prim::Hot:

@@ -60,6 +60,7 @@ enum class Stat : std::uint8_t {
   DmgRanged,
   TrueSightR,
   ManaRegenPlain,  // not multiplied by what increases mana regeneration by a share
+  DmgTakenPct,
   Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);
@@ -143,6 +144,7 @@ struct Program {
   bool levels_with_use = false;   // an item whose rank is 1 + ItemState::toggle, growing with every use
   int fixed_level = 1;            // rank of an item's effects
   std::int16_t charges = -1, next_attack = -1, orb = -1,  // node of that primitive: charges, next_attack_mod, ...
+      while_disabled = -1,                                // cast_while_disabled
       single_link = -1,                                   // of the link that a target may bear only once
       per_target = -1;                                    // of what the caster has for each target
   bool has(Trigger t) const { return (triggers >> static_cast<int>(t)) & 1u; }

@@ -7,7 +7,7 @@ namespace dota {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, Stat>, 45> kNames{{
+constexpr std::array<std::pair<const char*, Stat>, 46> kNames{{
     {"ms_pct", Stat::MsPct},
     {"ms_flat", Stat::MsFlat},
     {"ms_set", Stat::MsSet},
@@ -41,6 +41,7 @@ constexpr std::array<std::pair<const char*, Stat>, 45> kNames{{
     {"max_hp_pct", Stat::MaxHpPct},
     {"attack_taken_pct", Stat::AttackTakenPct},
     {"dmg_dealt_pct", Stat::DmgDealtPct},
+    {"dmg_taken_pct", Stat::DmgTakenPct},
     {"spell_amp_pct", Stat::SpellAmpPct},
     {"mana_regen_amp_pct", Stat::ManaRegenAmpPct},
     {"hp_regen_amp_pct", Stat::HpRegenAmpPct},

@@ -88,6 +88,7 @@ struct HeroDef {
   int role_position = 3;
   bool has_charges = false;  // an ability of his is used up and comes back by charges
   bool hides = false;        // an ability makes him invisible
+  bool bashes = false;       // an ability of his is a bash, beside which no item's bash works
 };
 
 // Number of a cast that is stored in the ability's own fields, not in its program.

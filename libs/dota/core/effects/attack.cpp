@@ -145,9 +145,12 @@ void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit
   (void)crit;
   if (damage < 0 || !target.alive) return;
   if (target.status & (kInvulnerable | kBanished | kEthereal | kAttackImmune)) return;
-  if (source) before_attack_lands(c, *source, target);
-  const float dealt = deal_damage(
-      c, {.source = source, .target = &target, .amount = damage, .type = DamageType::Physical, .attack = true});
+  const float extra = source ? before_attack_lands(c, *source, target) : 0;
+  const float dealt = deal_damage(c, {.source = source,
+                                      .target = &target,
+                                      .amount = damage + extra,
+                                      .type = DamageType::Physical,
+                                      .attack = true});
   if (!source || !source->alive) return;
   if (source->lifesteal > 0 && dealt > 0 && !target.building) heal(c, *source, dealt * source->lifesteal);
   on_attack_landed(c, *source, target, dealt, damage);

@@ -149,6 +149,36 @@ void steal(Context& c, Unit& source, Unit& target, const Invocation& inv, const 
     }
 }
 
+// A bash's physical damage is part of the attack; magical damage is dealt beside it.
+bool with_the_attack(const EffectNode& n) { return n.prim == Prim::Bash && n.type == DamageType::Physical; }
+
+// Items do not bash for a hero who bashes himself (tooltip of Bash of the Deep).
+bool bash_works(const Context& c, const Unit& source, const Modifier& m) {
+  const HeroState* h = hero_of(c.world, source);
+  return c.tables.abilities[m.ability].is_item < 0 || !h || !c.tables.heroes[h->def].bashes;
+}
+
+// What amplifies the damage that an ability of the unit adds to its attacks, as a factor.
+float amplified(Context& c, Unit& source, int ability) {
+  float factor = 1;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim == Prim::AmplifyAbility && n.ability == ability)
+      factor *= number(c, invocation_of(c, m), n, Role::Factor);
+  });
+  return factor;
+}
+
+// Leaves one more stack on the target and returns the damage of all of them. Each attack renews the stacks' time,
+// which status resistance does not shorten.
+float stack_up(Context& c, Unit& source, Unit& target, const Invocation& inv, const EffectNode& n, int node) {
+  const bool roshan = target.kind == UnitKind::Roshan && n.given(Role::DurRoshan);
+  const float lasts = number(c, inv, n, roshan ? Role::DurRoshan : Role::Dur);
+  Modifier* m = add_modifier(c, target, inv, n, node, lasts);
+  if (!m) return 0;
+  if (m->stacks < 255) ++m->stacks;
+  return static_cast<float>(m->stacks) * number(c, inv, n, Role::Damage) * amplified(c, source, inv.ability);
+}
+
 // Lowers the target's armor. Corruptions do not add up (patch 7.21): the strongest of all sources lasts.
 void corrupt(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node) {
   const float armor = number(c, inv, n, Role::Armor);
@@ -166,18 +196,34 @@ void corrupt(Context& c, Unit& target, const Invocation& inv, const EffectNode& 
 
 }  // namespace
 
-// The armor is lowered before the damage of the same attack, on buildings too (Liquipedia, Desolator).
-void before_attack_lands(Context& c, Unit& source, Unit& target) {
-  if (source.team == target.team || target.kind == UnitKind::Ward) return;
-  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.prim != Prim::OrbCorruption || suffered(m)) return;
+// The armor is lowered before the damage of the same attack, on buildings too (Liquipedia, Desolator). What bashes
+// and stacks add belongs to the attack as it lands: no critical hit multiplies it and no cleave spreads it.
+float before_attack_lands(Context& c, Unit& source, Unit& target) {
+  const bool enemy = source.team != target.team && target.kind != UnitKind::Ward;
+  const bool creature = takes_attack_effects(source, target);
+  float extra = 0;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int i) {
+    if (n.counts_landed && --m.attacks_left == 0) return remove_modifier(c, i);
+    const bool adds = n.prim == Prim::AttackStacks || with_the_attack(n);
+    if (!enemy || suffered(m) || (n.prim != Prim::OrbCorruption && !adds)) return;
+    if (adds) m.phase = 0;
+    if (adds && !creature) return;
     Invocation inv = invocation_of(c, m);
     inv.target = c.world.handle(target);
     inv.point = inv.centre = target.pos;
     inv.child = true;
-    if (affects(c, inv, n, target)) corrupt(c, target, inv, n, m.node);
+    if (!affects(c, inv, n, target)) return;
+    if (n.prim == Prim::OrbCorruption) {
+      corrupt(c, target, inv, n, m.node);
+    } else if (n.prim == Prim::AttackStacks) {
+      extra += stack_up(c, source, target, inv, n, m.node);
+    } else if (bash_works(c, source, m) && fires(c, m, n, inv, source)) {
+      m.phase = 1;  // its stun waits for the damage
+      extra += number(c, inv, n, Role::Damage);
+    }
   });
   if (target.stats_dirty) refresh_stats(c, target);
+  return extra;
 }
 
 float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere) {
@@ -243,7 +289,8 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         remove_modifier(c, i);
         break;
       case Prim::Mod:
-        if (n.given(Role::Attacks) && (!is_aimed(n) || m.aim == c.world.handle(target)) && --m.attacks_left == 0)
+        if (n.given(Role::Attacks) && !n.counts_landed && (!is_aimed(n) || m.aim == c.world.handle(target)) &&
+            --m.attacks_left == 0)
           remove_modifier(c, i);
         break;
       default:
@@ -318,8 +365,14 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
           run_range(c, inv, n.then_first, n.then_count);
         break;
       case Prim::Bash:
-        if (suffered(m) || !affects(c, inv, n, target) || !fires(c, m, n, inv, source)) break;
-        ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
+        if (suffered(m) || !affects(c, inv, n, target)) break;
+        if (with_the_attack(n)) {
+          if (m.phase == 0) break;
+          m.phase = 0;
+        } else {
+          if (!bash_works(c, source, m) || !fires(c, m, n, inv, source)) break;
+          ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
+        }
         if (Modifier* stun =
                 target.alive ? add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target)) : nullptr) {
           stun->status |= kStunned;

@@ -122,6 +122,11 @@ bool linked(const World& w, const Unit& caster, const AbilityDef& a, const Unit&
   });
 }
 
+// Whether neither stuns nor taunts keep the unit from it; silences do, and what silences too (hexes, fear).
+bool casts_while_disabled(const Context& c, const Unit& u, const AbilityDef& a) {
+  return a.program.while_disabled >= 0 && upgraded(c, &u, a.program.nodes[a.program.while_disabled]);
+}
+
 }  // namespace
 
 const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level) {
@@ -155,7 +160,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   int level = 0;
   const AbilityDef* a = slot_ability(c, u, slot, &level);
   if (!a || !u.alive || level <= 0 || a->passive || a->hidden || !a->program.missing.empty()) return false;
-  if (u.status & (kStunned | kHexed | kTaunted)) return false;
+  if (u.status & (casts_while_disabled(c, u, *a) ? kHexed : kStunned | kHexed | kTaunted)) return false;
   if ((u.status & (kRooted | kLeashed)) && a->root_disables) return false;
   if (!switched_on(c, u, slot) &&
       u.mana + kManaSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red))

@@ -85,6 +85,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
   }
   if (d.source && d.ability >= 0 && d.type != DamageType::HpLoss) amount *= 1 + d.source->spell_amp;
   if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
+  if (d.type != DamageType::HpLoss) amount *= target->dmg_taken;
   if (is_building(target->kind) && w.due(target->backdoor_until) && target->team < kTeams && d.source &&
       d.source->team != target->team &&
       (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)

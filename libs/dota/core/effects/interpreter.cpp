@@ -101,7 +101,8 @@ bool is_basic(const Unit& u) {
 void run_node(Context& c, Invocation& inv, int node) {
   const EffectNode& n = node_of(c, inv.ability, node);
   const PrimitiveSpec* spec = primitive_spec(n.prim);
-  if (!spec || !condition(c, inv, n) || !upgraded(c, c.world.get(inv.caster), n)) return;
+  if (!spec || inv.level < n.from_rank || !condition(c, inv, n) || !upgraded(c, c.world.get(inv.caster), n))
+    return;
   const RecursionGuard effect(c);
   if (!effect) return;
   if (!inv.late && n.given(Role::Delay) && waits(n.prim)) {

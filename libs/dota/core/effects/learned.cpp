@@ -38,7 +38,7 @@ void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
   const Invocation inv = invocation_of(c, u, ability, level);
   for (const std::uint16_t root : p.roots) {
     const EffectNode& n = p.nodes[root];
-    if (!n.passive || n.modifier < 0 || !upgraded(c, &u, n)) continue;
+    if (!n.passive || n.modifier < 0 || level < n.from_rank || !upgraded(c, &u, n)) continue;
     Modifier* m = add_modifier(c, u, inv, n, root, kForever);
     if (!m) continue;
     if (n.prim == Prim::StackGain) m->flags |= kModKept;

@@ -6,11 +6,14 @@
 #include "effects/orders.hpp"
 #include "effects/running.hpp"
 #include "effects/units.hpp"
+#include "map/ground.hpp"
 #include "map/spatial.hpp"
 
 namespace dota {
 
 namespace {
+
+constexpr int kRiverLevel = 1;  // of MapData::elevation (SCHEMA.md, grids)
 
 int allocate(World& w) {
   if (w.modifier_free >= 0) {
@@ -40,7 +43,7 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   if (inv.ability >= 0) {
     const AbilityDef& a = c.tables.abilities[inv.ability];
     const bool stays = n.prim == Prim::SpellImmune || n.prim == Prim::OncePerUnit;
-    switch (stays ? Dispellable::No : a.program.dispellable) {
+    switch (stays ? Dispellable::No : n.dispellable.value_or(a.program.dispellable)) {
       case Dispellable::Yes:
         f |= kModDispellable;
         break;
@@ -162,6 +165,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     if (s.set == StatSet::Main && n.cond == Cond::NotBroken && !c.world.due(m.ready)) meant = false;
     if (n.cond == Cond::NoDamageForCooldown && !c.world.due(m.ready)) meant = false;
     if (n.cond == Cond::NotVisibleToEnemy && !c.world.due(m.ready)) meant = false;
+    if (n.cond == Cond::InRiver && elevation(*c.tables.map, target.pos) != kRiverLevel) meant = false;
     if (!meant) continue;
     float v = evaluate(c, inv, s.value, &target);
     if (s.far.base.given()) v += (evaluate(c, inv, s.far, &target) - v) * m.share;
@@ -253,6 +257,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   // Whether a renewal keeps all fields as they were filled in; a courier may have become another type of unit.
   const bool same = !changed && n.fixed && m->ability == inv.ability && m->node == node && m->level == inv.level &&
                     target.kind != UnitKind::Courier;
+  if (!changed && m->node != node && !aura) m->flags = flags_of(c, inv, n, target);  // as a talent changes it
   m->ability = inv.ability;
   m->node = static_cast<std::int16_t>(node);
   m->level = static_cast<std::uint8_t>(inv.level);
@@ -420,12 +425,17 @@ float stat_sum(const World& w, const Unit& u, Stat s) {
   return product ? 100 * (1 - rest) : sum;
 }
 
-// Whether a chance- and cooldown-gated modifier fires now; starts its cooldown when it does.
+// Whether a modifier gated by chance, cooldown or a number of tries fires now; starts its cooldown when it does.
 bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer) {
   if (!c.world.due(m.ready)) return false;
+  if (n.given(Role::After) && m.stacks < number(c, inv, n, Role::After)) {
+    ++m.stacks;
+    return false;
+  }
   Role r = Role::ChancePct;
   if (n.given(Role::ChanceMeleePct)) r = is_ranged(c, bearer) ? Role::ChanceRangedPct : Role::ChanceMeleePct;
   if (n.given(r) && !pseudo_random(c, number(c, inv, n, r), m.counter)) return false;
+  if (n.given(Role::After)) m.stacks = 0;
   if (!n.given(Role::Icd)) return true;
   m.ready = c.world.time + number(c, inv, n, Role::Icd);
   // Triggers of one ability share its cooldown (Counter Helix with its talent).

@@ -42,7 +42,7 @@ void each_modifier(Context& c, Unit& u, F&& f) {
     i = next;
   }
 }
-// Whether a chance- and cooldown-gated modifier fires now; starts its cooldown when it does.
+// Whether a modifier gated by chance, cooldown or a number of tries fires now; starts its cooldown when it does.
 bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer);
 // Recomputes the stats a modifier gives from its node. Returns whether anything changed.
 bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target, Modifier& m);

@@ -44,13 +44,14 @@ namespace dota {
   X(AttackRandomInRadius, "attack_random_in_radius") X(Lifesteal, "lifesteal")                                     \
   X(SpellLifesteal, "spell_lifesteal") X(Backstab, "backstab") X(DoubleAttack, "double_attack")                    \
   X(TrueStrikeProc, "true_strike_proc") X(OrbCorruption, "orb_corruption") X(Quelling, "quelling")                 \
+  X(AttackStacks, "attack_stacks") X(AmplifyAbility, "amplify_ability")                                            \
   X(Reincarnate, "reincarnate") X(SpellBlock, "spell_block") X(SpellReflect, "spell_reflect")                      \
   X(LowHpGuard, "low_hp_guard") X(ChargeOnNearbyCast, "charge_on_nearby_cast")                                     \
   X(ChargeOnNearbyDeath, "charge_on_nearby_death") X(ToggleStat, "toggle_stat") X(Smoke, "smoke")                  \
   X(PlaceWard, "place_ward") X(RuneStore, "rune_store") X(ConsumePermanent, "consume_permanent")                   \
   X(Transmute, "transmute") X(Deliver, "deliver") X(AncientScepter, "ancient_scepter")                             \
   X(DropOnDeath, "drop_on_death") X(ItemTransferCharge, "item_transfer_charge")                                    \
-  X(CastAbility, "cast_ability")
+  X(CastAbility, "cast_ability") X(CastWhileDisabled, "cast_while_disabled")
 
 // clang-format on
 enum class Prim : std::uint8_t {
@@ -71,7 +72,7 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(DpsPerPctMissingHp, "dps_per_pct_missing_hp") X(PctCurrentHpPerSec, "pct_current_hp_per_sec")                  \
   X(PctMaxPerSec, "pct_max_per_sec") X(PerTick, "per_tick") X(PerSec, "per_sec") X(PctPerSec, "pct_per_sec")       \
   X(PerCharge, "per_charge") X(Interval, "interval") X(Dur, "dur") X(DurCreep, "dur_creep")                        \
-  X(DurRanged, "dur_ranged") X(DurVsRanged, "dur_vs_ranged") X(Delay, "delay") X(R, "r") X(Len, "len")             \
+  X(DurRanged, "dur_ranged") X(DurVsRanged, "dur_vs_ranged") X(DurRoshan, "dur_roshan") X(Delay, "delay") X(R, "r") X(Len, "len")             \
   X(W, "w") X(W0, "w0") X(W1, "w1") X(Speed, "speed") X(Dist, "dist") X(Max, "max") X(Min, "min")                  \
   X(Count, "count") X(Rate, "rate") X(ChancePct, "chance_pct") X(ChanceMeleePct, "chance_melee_pct")               \
   X(ChanceRangedPct, "chance_ranged_pct") X(Icd, "icd") X(Damage, "damage") X(Pct, "pct") X(Factor, "factor")      \

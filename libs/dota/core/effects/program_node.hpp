@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ enum class Cond : std::uint8_t {
   NotBroken,
   NoDamageForCooldown,
   NotVisibleToEnemy,
+  InRiver,
   NoEnemyLaneCreepNear
 };
 enum class EndsOn : std::uint8_t { Never, DamageByPlayerOrRoshan, ShieldConsumed, TargetKillsUnit, DamageOrFull };
@@ -80,9 +82,10 @@ struct EffectNode {
   bool stacking = false, separate = false;  // modifier: a second application adds a stack; or a separate instance
   bool per_target = false;  // one on the caster for each target, as long as the target bears the cast's debuff
   bool own_only = false, instant_attack = false;
-  bool hits_all = false;      // periodic strike: everyone in reach at once
-  bool heroes_first = false;  // a random attack: another unit only where there is no hero
-  bool reappears = false;     // invis: an attack or a cast shows its bearer until it has faded again
+  bool hits_all = false;       // periodic strike: everyone in reach at once
+  bool heroes_first = false;   // a random attack: another unit only where there is no hero
+  bool reappears = false;      // invis: an attack or a cast shows its bearer until it has faded again
+  bool counts_landed = false;  // mod: an attack that misses is none of its attacks
   // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
   bool rests = false, rests_on_others = false;
   bool fixed = false;    // an aura: what it gives follows from its rank and from who bears it
@@ -92,7 +95,10 @@ struct EffectNode {
   std::string talent;
   std::int8_t talent_index = -1;  // into HeroDef::talents; -1: the hero of this patch does not have it
   bool unless_talent = false;
-  std::int8_t scepter = -1;    // -1: either
+  std::int8_t scepter = -1;   // -1: either
+  std::int8_t from_rank = 0;  // a lower rank does not have it
+  // Whether a dispel takes its modifier, where it is not as the ability says.
+  std::optional<Dispellable> dispellable;
   std::uint32_t status = 0;    // bits its modifier sets
   std::int16_t modifier = -1;  // Tables::modifiers
   std::int16_t unit = -1;      // Tables::units

@@ -16,7 +16,8 @@ struct AttackRoll {
   bool from_anywhere = false;  // it strikes the back from any side
 };
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);  // crits, next-attack modifiers
-void before_attack_lands(Context& c, Unit& source, Unit& target);                // corruption
+// Corruption, bashes, stacks. Returns the damage that they add to the attack.
+float before_attack_lands(Context& c, Unit& source, Unit& target);
 // Procs, cleave, orbs. `rolled`: the attack's damage before armor and block (cleave reads it); < 0: not known.
 void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled = -1);
 // damaged_by_enemy, ends_on; `blow`: as it was dealt, before reductions

@@ -250,6 +250,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.heal_amp = 1 + t[Stat::HealAmpPct] / 100;
   u.attack_taken = 1 + t[Stat::AttackTakenPct] / 100;
   u.dmg_dealt = 1 + t[Stat::DmgDealtPct] / 100;
+  u.dmg_taken = std::max(0.0f, 1 + t[Stat::DmgTakenPct] / 100);
   u.cooldown_red = t[Stat::CooldownRedPct] / 100;
   u.mana_cost_red = t[Stat::ManaCostRedPct] / 100;
   u.cast_range = t[Stat::CastRange];

@@ -181,8 +181,10 @@ bool cell_visible(const World& w, int team, Vec2 p) {
 }
 
 bool unit_visible(const World& w, int team, const Unit& u) {
-  if (u.team == team || (u.status & kRevealed)) return true;
-  if ((u.status & kUnseen) || (w.due(u.shown_until) && !cell_visible(w, team, u.pos))) return false;
+  if (u.team == team) return true;
+  if (u.status & kUnseen) return false;
+  if (u.status & kRevealed) return true;
+  if (w.due(u.shown_until) && !cell_visible(w, team, u.pos)) return false;
   if (!(u.status & kInvisible) || (u.status & kTrueSighted)) return true;
   return team >= 0 && team < kTeams && bit_at(w.fog[team].true_sight, u.pos);
 }

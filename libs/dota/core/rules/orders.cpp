@@ -134,7 +134,8 @@ Unit* most_urgent_enemy(Context& c, Unit& u, float range, std::uint32_t kinds, H
 }
 
 void issue_order(Context& c, Unit& u, const Order& o) {
-  if (!u.alive || (u.status & kTaunted)) return;
+  const bool taunted = u.status & kTaunted;
+  if (!u.alive || (taunted && !is_cast(o.type))) return;
   World& w = c.world;
   if (is_cast(o.type)) {
     int level = 0;
@@ -149,6 +150,7 @@ void issue_order(Context& c, Unit& u, const Order& o) {
       cast_now(c, u, o);
       return;
     }
+    if (taunted) return;
   }
   if (o.type == OrderType::AttackUnit)
     if (Unit* target = w.get(o.target)) notify_attack_order(c, u, *target);

@@ -70,9 +70,9 @@ void fields(V& visit, const Unit& u) {
   visit.all(u.max_hp, u.max_mana, u.hp_regen, u.mana_regen, u.armor, u.magic_resist, u.move_speed, u.attack_speed,
             u.attack_interval, u.attack_point, u.attack_range, u.dmg_min, u.dmg_max, u.dmg_bonus, u.turn_rate,
             u.vision_day, u.vision_night, u.true_sight, u.evasion, u.miss, u.lifesteal, u.spell_amp,
-            u.status_resist, u.heal_amp, u.attack_taken, u.dmg_dealt, u.str, u.agi, u.intellect, u.radius,
-            u.cooldown_red, u.mana_cost_red, u.cast_range, u.gold_per_10s, u.xp_bonus, u.spell_lifesteal, u.status,
-            u.stats_dirty);
+            u.status_resist, u.heal_amp, u.attack_taken, u.dmg_dealt, u.dmg_taken, u.str, u.agi, u.intellect,
+            u.radius, u.cooldown_red, u.mana_cost_red, u.cast_range, u.gold_per_10s, u.xp_bonus, u.spell_lifesteal,
+            u.status, u.stats_dirty);
   visit.all(u.extra_hp, u.extra_dmg, u.extra_armor, u.extra_gold, u.extra_ms, u.extra_hp_regen, u.extra_mana_regen,
             u.extra_mr, u.extra_as, u.extra_attr, u.aura_armor);
   visit.all(u.order, u.queued, u.act, u.act_until, u.attack_ready, u.last_attack, u.last_damaged_by_player,

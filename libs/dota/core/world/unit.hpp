@@ -123,7 +123,7 @@ struct alignas(64) Unit {
   float armor = 0, magic_resist = 0;  // derived; resist: fraction
   float attack_speed = 100, attack_interval = 1, attack_point = 0, dmg_min = 0, dmg_max = 0, dmg_bonus = 0;
   float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, attack_taken = 1,
-        dmg_dealt = 1;
+        dmg_dealt = 1, dmg_taken = 1;
   float str = 0, agi = 0, intellect = 0;
   float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
 

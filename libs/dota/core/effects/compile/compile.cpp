@@ -86,6 +86,7 @@ Program ProgramCompiler::compile() {
     if (n.is(Node::Type::Object) && n.str("p") == "stack_gain") stack_ = n.str("stack", name_);
   std::uint16_t count = 0;
   const std::uint16_t first = children(*effects, &count);
+  share_modifiers(first, count);
   for (std::uint16_t i = 0; i < count; ++i)
     out_.roots.push_back(static_cast<std::uint16_t>(first + i));
   for (std::uint16_t i = 0; i < count; ++i) {
@@ -108,11 +109,28 @@ Program ProgramCompiler::compile() {
     if (n.prim == Prim::Charges) out_.charges = index;
     if (n.prim == Prim::NextAttackMod) out_.next_attack = index;
     if (n.prim == Prim::AttackModifier) out_.orb = index;
+    if (n.prim == Prim::CastWhileDisabled) out_.while_disabled = index;
     if (n.given(Role::OnePerTarget)) out_.single_link = index;
     if (n.per_target) out_.per_target = index;
     if (n.given(Role::LevelUpPerUse)) out_.levels_with_use = true;
   }
   return std::move(out_);
+}
+
+// What a talent puts in place of another node renews that node's modifier: both are never on a unit at once.
+void ProgramCompiler::share_modifiers(std::uint16_t first, std::uint16_t count) {
+  const auto end = out_.nodes.begin() + first + count;
+  std::set<std::int16_t> taken;
+  for (auto n = out_.nodes.begin() + first; n != end; ++n) {
+    if (n->talent.empty() || n->unless_talent || n->modifier < 0) continue;
+    const auto other = std::find_if(out_.nodes.begin() + first, end, [&](const EffectNode& x) {
+      return x.unless_talent && x.talent == n->talent && x.prim == n->prim && x.modifier >= 0 &&
+             !taken.count(x.modifier);
+    });
+    if (other == end) continue;
+    n->modifier = other->modifier;
+    taken.insert(other->modifier);
+  }
 }
 
 std::uint16_t ProgramCompiler::children(const Node& list, std::uint16_t* count) {

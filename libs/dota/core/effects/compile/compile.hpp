@@ -31,6 +31,7 @@ class ProgramCompiler {
   [[noreturn]] void fail(const std::string& what) const;
   void missing(const std::string& what);
   std::uint16_t children(const Node& list, std::uint16_t* count);
+  void share_modifiers(std::uint16_t first, std::uint16_t count);
   void fill(std::uint16_t index, const Node& node, bool root);
   void key(EffectNode& n, const std::string& key, const Node& v, const Node& node);
   void stats(EffectNode& n, const Node& list, StatSet set);

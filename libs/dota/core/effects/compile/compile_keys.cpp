@@ -75,7 +75,8 @@ constexpr Word<Cond> kConds[] = {{"ally", Cond::Ally},
                                  {"killed_hero", Cond::KilledHero},
                                  {"not_broken", Cond::NotBroken},
                                  {"no_damage_for_cooldown", Cond::NoDamageForCooldown},
-                                 {"not_visible_to_enemy", Cond::NotVisibleToEnemy}};
+                                 {"not_visible_to_enemy", Cond::NotVisibleToEnemy},
+                                 {"in_river", Cond::InRiver}};
 constexpr Word<EndsOn> kEnds[] = {{"damage_by_player_or_roshan", EndsOn::DamageByPlayerOrRoshan},
                                   {"shield_consumed", EndsOn::ShieldConsumed},
                                   {"target_kills_unit", EndsOn::TargetKillsUnit},
@@ -88,6 +89,8 @@ constexpr Word<DamageType> kTypes[] = {{"physical", DamageType::Physical},
                                        {"hp_loss", DamageType::HpLoss}};
 constexpr Word<std::uint32_t> kStatusWords[] = {
     {"break", kBroken}, {"silence", kSilenced}, {"hidden", kInvisible | kUnseen}};
+constexpr Word<Dispellable> kDispels[] = {
+    {"no", Dispellable::No}, {"yes", Dispellable::Yes}, {"yes_strong", Dispellable::Strong}};
 
 }  // namespace
 
@@ -162,7 +165,22 @@ bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v)
   }
   if (key == "ability" || key == "procs") {
     n.name = v.string;
-    return need(n.prim == (key == "ability" ? Prim::CastAbility : Prim::AttackModifier));
+    return need(n.prim == Prim::AmplifyAbility ||
+                n.prim == (key == "ability" ? Prim::CastAbility : Prim::AttackModifier));
+  }
+  if (key == "from_rank") {
+    n.from_rank = static_cast<std::int8_t>(v.number);
+    return need(v.is(Node::Type::Number) && v.number >= 1 && v.number <= 7);
+  }
+  if (key == "dispellable") {
+    Dispellable d{};
+    need(find_word(kDispels, v.string, d));
+    n.dispellable = d;
+    return true;
+  }
+  if (key == "reveals") {
+    n.status |= kRevealed;
+    return need(n.prim == Prim::TrueSight);
   }
   if (key == "ends_on") return need(find_word(kEnds, v.string, n.ends_on));
   if (key == "decay") {
@@ -302,6 +320,10 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     return n.hits_all ? void() : only("lowest_hp_enemy");
   }
   if (key == "targets") return only("enemy_heroes");
+  if (key == "counts" && n.prim == Prim::Mod) {
+    n.counts_landed = true;
+    return only("landed_attacks");
+  }
   if (key == "counts") return only("player_owned_damage");
   if (key == "until") {
     n.until_ability_end = true;

@@ -71,8 +71,9 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     return static_cast<std::int16_t>(it->second);
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
-  if (n.prim == Prim::CastAbility || n.prim == Prim::AttackModifier || n.prim == Prim::RandomTargetHits)
-    n.ability = find(t.ability_index);
+  const bool names_ability = n.prim == Prim::CastAbility || n.prim == Prim::AttackModifier ||
+                             n.prim == Prim::RandomTargetHits || n.prim == Prim::AmplifyAbility;
+  if (names_ability) n.ability = find(t.ability_index);
   if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
   // A summon of which the data has no row is a part that is not there; wards always have one.
   if (n.name == "either" || (n.prim == Prim::Summon && !t.unit_index.count(n.name)))
@@ -143,7 +144,8 @@ constexpr std::pair<const char*, const char*> kPlain[] = {{"spell_amplify", "spe
                                                           {"spell_lifesteal", "spell_lifesteal_pct"},
                                                           {"exp_boost", "xp_pct"},
                                                           {"evasion", "evasion_pct"},
-                                                          {"respawn_reduction", "respawn_red"}};
+                                                          {"respawn_reduction", "respawn_red"},
+                                                          {"night_vision", "night_vision"}};
 
 // "special_bonus_attack_speed_20" -> "attack_speed".
 std::string stem(const std::string& name) {
@@ -281,10 +283,14 @@ void link_programs(Tables& t) {
     reading("heroes.json, " + h.name, [&] { check_talents(t, h); });
     h.has_charges = std::any_of(h.abilities.begin(), h.abilities.end(),
                                 [&](int id) { return t.abilities[id].program.charges >= 0; });
-    h.hides = std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
-      const auto& nodes = t.abilities[id].program.nodes;
-      return std::any_of(nodes.begin(), nodes.end(), [](const EffectNode& n) { return n.prim == Prim::Invis; });
-    });
+    const auto does = [&](Prim prim) {
+      return std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
+        const auto& nodes = t.abilities[id].program.nodes;
+        return std::any_of(nodes.begin(), nodes.end(), [&](const EffectNode& n) { return n.prim == prim; });
+      });
+    };
+    h.hides = does(Prim::Invis);
+    h.bashes = does(Prim::Bash);
   }
 }
 

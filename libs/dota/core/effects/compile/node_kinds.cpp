@@ -60,6 +60,8 @@ bool rests_while_it_lasts(const EffectNode& n) {
     case Prim::DoubleAttack:
     case Prim::TrueStrikeProc:
     case Prim::Quelling:
+    case Prim::AttackStacks:
+    case Prim::AmplifyAbility:
     case Prim::SpellBlock:
     case Prim::ToggleStat:
     case Prim::DropOnDeath:

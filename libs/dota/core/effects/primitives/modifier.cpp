@@ -132,7 +132,7 @@ void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNod
 std::span<const PrimitiveSpec> modifier_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Mod, mod, kActs | kHeld, kLasts, 0,
-       "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks "
+       "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks counts "
        "uses_charge proc_on_damaged stack max until pierces_immunity on_target_only spares_roshan",
        "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
       {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,

@@ -100,6 +100,7 @@ std::span<const PrimitiveSpec> special_primitives() {
       {Prim::Deliver, deliver, kActs, kOnce, 0, "", ""},
       {Prim::AncientScepter, carried, kHeld, kLasts, kScepter, "", ""},
       {Prim::CastAbility, cast_ability, kActs, kOnce, 0, "ability", ""},
+      {Prim::CastWhileDisabled, carried, kActs, kOnce, 0, "", ""},
       {Prim::DropOnDeath, carried, kHeld, kLasts, 0, "", ""},
   };
   return kSpecs;
