@@ -87,6 +87,16 @@ def test_sprint_passes_through_units(core: Any, patch: str) -> None:
 
 
 @BOTH
+def test_sprint_leaves_damage_alone(core: Any, patch: str) -> None:
+    """Patch notes of 7.12: no longer 15 % more damage."""
+    arena = patched_duel(core, patch, "slardar")
+    a, b = arena.unit(0), arena.unit(5)
+    plain = arena.world.damage(b, a, 100, "magical")
+    cast(arena, "slardar_sprint", 4, wait=0.2)
+    assert arena.world.damage(b, a, 100, "magical") == pytest.approx(plain)
+
+
+@BOTH
 def test_sprint_does_not_interrupt_a_channel(core: Any, patch: str) -> None:
     """Note of the tooltip: a teleport goes on."""
     arena = patched_duel(core, patch, "slardar", away=2000)
