@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, FRAME, STEP, Arena, give
+from tests.dota.arena import CENTRE, FRAME, STEP, Arena, cast_by, give
 from tests.dota.patched import PATCHES, blow, cast, naked, patched_duel, strike
 
 STUNNED, SILENCED, HEXED, TAUNTED = 1, 1 << 2, 1 << 4, 1 << 13
@@ -225,7 +225,7 @@ def test_swipes_leave_buildings_alone(core: Any) -> None:
 
 
 def test_swipes_reach_the_spell_immune(core: Any) -> None:
-    arena, a, b = raked(core, "7.21d", 4)
+    arena, _, b = raked(core, "7.21d", 4)
     bar = give(arena, "black_king_bar", 5)
     naked(arena, b)
     arena.world.order(b, "cast", slot=bar)
@@ -328,16 +328,16 @@ def test_a_talent_resists_in_enrage(core: Any, patch: str, taken: bool) -> None:
 # ---- Enrage with Aghanim's Scepter ----------------------------------------------------------------------------------
 
 
-def disabled(core: Any, patch: str, enemy: str, ability: str, scepter: bool) -> Arena:
-    """Return a duel in which the enemy disables Ursa, who then casts Enrage."""
+def disabled(core: Any, patch: str, enemy: str, ability: str, scepter: bool, status: int) -> Arena:
+    """Return a duel in which the enemy disables Ursa, who then tries to cast Enrage."""
     arena = patched_duel(core, patch, "ursa", enemy, away=200)
     a = arena.unit(0)
     if scepter:
         give(arena, "ultimate_scepter")
     slot = arena.teach(0, ENRAGE, 1)
-    targeted = "unit_target" in arena.field(ability, "behavior")
-    cast(arena, ability, 4, a if targeted else None, hero=5)
-    arena.seconds(0.2)
+    cast_by(arena, 5, arena.teach(5, ability, 4), a, ability)
+    arena.seconds(0.6)  # what flies arrives
+    assert arena.world.unit(a)["status"] & status
     arena.world.order(a, "cast", slot=slot)
     arena.seconds(0.2)
     return arena
@@ -350,7 +350,7 @@ def disabled(core: Any, patch: str, enemy: str, ability: str, scepter: bool) -> 
 def test_the_scepter_casts_enrage_while_disabled(core: Any, patch: str, enemy: str, ability: str, status: int,
                                                  scepter: bool) -> None:
     """It is cast in a stun, which it removes, and under a taunt; without the scepter it is not."""
-    arena = disabled(core, patch, enemy, ability, scepter)
+    arena = disabled(core, patch, enemy, ability, scepter, status)
     a = arena.unit(0)
     assert bool(arena.modifiers(a, ENRAGE)) == scepter
     if status == STUNNED:
@@ -361,20 +361,8 @@ def test_the_scepter_casts_enrage_while_disabled(core: Any, patch: str, enemy: s
                                                           ("lion", "lion_voodoo", HEXED)])
 def test_silences_and_hexes_keep_him_from_enrage(core: Any, enemy: str, ability: str, status: int) -> None:
     """A hex silences. Public explanations: what may be cast while stunned is still an ability."""
-    arena = patched_duel(core, "7.21d", "ursa", enemy, away=200)
-    a = arena.unit(0)
-    give(arena, "ultimate_scepter")
-    slot = arena.teach(0, ENRAGE, 1)
-    other, at = arena.teach(5, ability, 4), arena.world.unit(a)
-    if "unit_target" in arena.field(ability, "behavior"):
-        arena.world.order(arena.unit(5), "cast_unit", target=a, slot=other)
-    else:
-        arena.world.order(arena.unit(5), "cast_point", x=at["x"], y=at["y"], slot=other)
-    arena.seconds(1.2)
-    assert arena.world.unit(a)["status"] & status
-    arena.world.order(a, "cast", slot=slot)
-    arena.seconds(0.2)
-    assert not arena.modifiers(a, ENRAGE)
+    arena = disabled(core, "7.21d", enemy, ability, True, status)
+    assert not arena.modifiers(arena.unit(0), ENRAGE)
 
 
 @BOTH
