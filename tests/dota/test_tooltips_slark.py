@@ -282,6 +282,20 @@ def test_casts_and_items_do_not_end_the_dance(duel: Duel) -> None:
         assert arena.world.unit(a)["status"] & UNSEEN and not arena.world.visible(1, a)
 
 
+def test_the_dance_hides_from_who_takes_aim(core: Any) -> None:
+    """Tooltip: immune to detection, Assassinate's of whom it is aimed at included; the aim is lost."""
+    arena = duel_of(core, "7.21d", ("slark",), ("sniper",), {0: 0, 5: 900})
+    a, sniper = arena.unit(0), arena.unit(5)
+    slot = arena.teach(5, "sniper_assassinate", 1)
+    arena.world.order(sniper, "cast_unit", target=a, slot=slot)
+    arena.seconds(0.8)
+    assert arena.world.unit(sniper)["act"] == "cast_windup"
+    act(arena, "slark_shadow_dance", 3, 0.3)
+    assert not arena.world.visible(1, a)
+    arena.seconds(1.5)
+    assert not arena.world.projectiles() and arena.world.unit(sniper)["act"] != "cast_windup"
+
+
 def test_the_scepters_cloud_goes_with_slark(duel: Duel) -> None:
     """325 around him: who comes under it is hidden, who leaves it is seen (after an aura's half second)."""
     arena = duel(away=400)

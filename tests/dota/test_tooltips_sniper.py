@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, line_up, use
+from tests.dota.arena import CENTRE, Arena, cast, give, line_up, programmed, use
 from tests.dota.conftest import FILES
 from tests.dota.patch_worlds import duel_of
 
@@ -159,6 +159,18 @@ def test_take_aim_can_be_activated_since_7_20(core: Any, patch: str, active: boo
     arena.teach(0, "sniper_take_aim", 2)
     assert arena.world.unit(arena.unit(0))["attack_range"] == reach + 200
     assert arena.world.ability(0, "sniper_take_aim")["castable"] == active
+
+
+def test_a_dispel_takes_the_aim(core: Any, data: dict[str, Any]) -> None:
+    """Files: dispellable."""
+    arena = programmed(core, data, {"p": "dispel", "to": "target", "kind": "basic"}, enemy="sniper")
+    enemy, slot = arena.unit(5), arena.teach(5, "sniper_take_aim", 1)
+    reach = arena.world.unit(enemy)["attack_range"]
+    arena.world.order(enemy, "cast", slot=slot)
+    arena.seconds(0.2)
+    assert arena.world.unit(enemy)["attack_range"] == reach + 100
+    cast(arena, enemy)
+    assert arena.world.unit(enemy)["attack_range"] == reach
 
 
 # ---- Assassinate ----------------------------------------------------------------------------------------------------
