@@ -49,6 +49,8 @@ class Scene(Arena):
     def prepare(self, ability: str, rank: int) -> int:
         """Teach the ability, including souls and charges; return its slot."""
         slot = self.teach(0, ability, rank)
+        if self.target_of(ability) == self.unit(1):
+            self.place(self.unit(0), 0, 0, 3 * math.pi / 4)  # who turns round first casts later
         if "nevermore" in ability:
             self.teach(0, "nevermore_necromastery", 4)
             self.world.kill(self.dummy(-1500, 0), self.unit(0))

@@ -38,7 +38,7 @@ QUIET = {"item_gem", "item_rapier", "item_aegis", "item_ultimate_scepter", "item
 CARRIED = [i for i, d in ITEMS.items() if "passive" in d.get("behavior", ["passive"]) and d.get("effects")
            and i not in QUIET]
 # Spells that passives answer to, by hero.
-SPELLS = {"earthshaker": "earthshaker_enchant_totem", "lina": "lina_light_strike_array"}
+SPELLS = {"earthshaker": "earthshaker_enchant_totem", "lina": "lina_light_strike_array", "zuus": "zuus_lightning_bolt"}
 SEEN = ("hp", "mana", "armor", "magic_resist", "move_speed", "attack_speed", "attack_range", "dmg_min", "dmg_max",
         "dmg_bonus", "hp_regen", "mana_regen", "str", "agi", "int", "evasion")
 INVISIBLE, STUNNED = 1 << 6, 1

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "necrolyte_heartstopper_aura": "tests/dota/test_abilities_others.py",
     "necrolyte_reapers_scythe": "tests/dota/test_abilities_others.py",
     "nevermore_requiem": "tests/dota/test_abilities_nevermore.py",
+    "omniknight_purification": "tests/dota/test_abilities_omniknight.py",
     "razor_plasma_field": "tests/dota/test_abilities_others.py",
     "razor_unstable_current": "tests/dota/test_abilities_others.py",
     "razor_eye_of_the_storm": "tests/dota/test_abilities_others.py",

@@ -24,6 +24,8 @@ ELSEWHERE = {
     "lion_mana_drain": "for its talent: tests/dota/test_talents.py",
     "witch_doctor_death_ward": "an attack's reach: tests/dota/test_abilities_others.py",
     "riki_tricks_of_the_trade": "heroes before others: tests/dota/test_abilities_five.py",
+    "zuus_lightning_bolt": "on the ground: tests/dota/test_abilities_zuus.py",
+    "zuus_cloud": "a cloud that casts: tests/dota/test_abilities_zuus_cloud.py",
     "item_mjollnir": "jumps: tests/dota/test_effects_held.py",
     "item_dust": "on the invisible: below",
 }

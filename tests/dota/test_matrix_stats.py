@@ -35,6 +35,7 @@ BY_EFFECT = {
     "miss_pct": "attacks that miss: below",
     "attack_taken_pct": "blows: tests/dota/test_abilities_in_time.py",
     "block": "blows: tests/dota/test_matrix_stacking.py",
+    "status_res_pct": "stuns: tests/dota/test_abilities_omniknight.py",
     "heal_amp_pct": "heals: tests/dota/test_abilities_others.py",
     "lifesteal_pct": "tests/dota/test_effects_held.py",
     "dmg_dealt_pct": "blows: tests/dota/test_effects_held.py",
@@ -104,6 +105,8 @@ def expected(before: dict[str, float], hero: str, sums: dict[str, float], passes
         out["magic_resist"] = 1 - (1 - before["magic_resist"]) * passes
     if "str" in sums:
         out["str"] = before["str"] + sums["str"]
+        if "hp_regen" in out:
+            out["hp_regen"] += sums["str"] * RULES["attributes"]["hp_regen_per_str"]
     elif "base_dmg_pct" in sums:
         for end in ("dmg_min", "dmg_max"):
             out[end] = before[end] * (1 + sums["base_dmg_pct"] / 100)

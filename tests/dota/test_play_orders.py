@@ -129,6 +129,18 @@ def test_cast_on_a_unit_and_its_refusals() -> None:
     assert order(game, "move", 5, at=EAST).ok
 
 
+def test_a_spell_for_units_is_aimed_at_the_ground() -> None:
+    """Lightning Bolt on the ground strikes the closest enemy hero within 325 (tooltip)."""
+    game = beside("zuus", gap=500)
+    learn(game, 1)
+    game._vec._core.place(0, unit(game, 5)["slot"], MIDDLE[0] + 500, MIDDLE[1])
+    before = unit(game, 5)["hp"]
+    assert order(game, "cast", slot=1, at=(MIDDLE[0] + 300, MIDDLE[1])).ok
+    frames(game, 30)
+    assert unit(game, 5)["hp"] < before - 80
+    assert not order(game, "cast", slot=0, at=(MIDDLE[0] + 300, MIDDLE[1])).ok  # Arc Lightning is for units only
+
+
 def test_cast_at_a_place_walks_up() -> None:
     game = beside("sniper", gap=2400)
     learn(game, 0)  # Shrapnel

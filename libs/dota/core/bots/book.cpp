@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "effects/interpreter.hpp"
 #include "effects/program_node.hpp"
 #include "view/actions.hpp"
 
@@ -103,6 +104,8 @@ std::uint32_t uses_of(const EffectNode& n, const AbilityDef& a) {
       return kProtects;
     case Prim::EvadeVision:  // one that ends near enemies helps in no fight
       return n.given(Role::RevealR) ? kHides : kProtects;
+    case Prim::PhysicalImmune:
+      return n.to == Who::Self ? std::uint32_t{kProtects} : kProtects | kBuffsAllies;
     case Prim::Banish:
       return n.to == Who::Self ? kProtects : kRemoves;
     case Prim::Cyclone:
@@ -129,7 +132,16 @@ std::uint32_t uses_of(const EffectNode& n, const AbilityDef& a) {
 bool acts(const EffectNode& n) {
   return !n.passive && n.on != Trigger::Passive && n.on != Trigger::Attacked && n.on != Trigger::AttackLanded &&
          n.on != Trigger::Interval && n.on != Trigger::OwnAbilityCast && n.on != Trigger::KillUnit &&
-         n.on != Trigger::KillHeroWithin3s && n.on != Trigger::DamagedByEnemy && n.on != Trigger::Auto;
+         n.on != Trigger::KillHeroWithin3s && n.on != Trigger::DamagedByEnemy && n.on != Trigger::Auto &&
+         n.on != Trigger::BeforeOwnAbilityCast && n.on != Trigger::OwnAbilityHits;
+}
+
+// A radius that covers the map.
+Num everywhere() {
+  Num r;
+  r.n = 1;
+  r.v[0] = kGlobal;
+  return r;
 }
 
 void widen(Num& most, const Value* v) {
@@ -143,6 +155,7 @@ void read(const AbilityDef& a, const Program& p, std::uint16_t index, Usefulness
   if (!acts(n) && !orb) return;
   out.uses |= uses_of(n, a);
   widen(out.radius, n.value(Role::R));
+  if (n.global_radius) out.radius = everywhere();
   if (n.prim == Prim::RadialLines || n.prim == Prim::ExpandingRing) widen(out.radius, n.value(Role::Len));
   if (n.prim == Prim::Damage || n.prim == Prim::Execute) widen(out.damage, n.value(Role::Amount));
   if (n.at == Where::Front && n.given(Role::Dist)) {

@@ -121,6 +121,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.ignore_backswing = has(behavior, "ignore_backswing");
   a.root_disables = has(behavior, "root_disables");
   a.aoe = has(behavior, "aoe");
+  a.at_point = has(behavior, "point");
   a.hidden = has(behavior, "hidden");
   read_targets(n, a);
   a.pierces_immunity = n.str("spell_immunity") == "enemies_yes";
@@ -322,6 +323,7 @@ void load_abilities(const Node& abilities, Tables& t) {
     a.slot = whole(n, "slot", 0);
     a.learnable = n.num("learnable", 1) > 0;
     a.ultimate = n.str("type") == "ultimate";
+    a.granted_by_scepter = n.str("granted_by") == "scepter";
     const auto owner = t.unit_index.find(n.str("owner"));
     if (owner != t.unit_index.end()) a.owner_unit = owner->second;
     add_ability(t, std::move(a));

@@ -95,6 +95,8 @@ enum class Trigger : std::uint8_t {
   TargetAttacked,
   ToggleIncludeCreeps,
   Expired,
+  BeforeOwnAbilityCast,
+  OwnAbilityHits,
   Count
 };
 enum class Who : std::uint8_t {
@@ -120,7 +122,8 @@ enum class Who : std::uint8_t {
   AlliedBuilding,
   AlliedBuildingOrCreep,
   AlliedBuildingCreepOrHero,
-  Creep
+  Creep,
+  TargetOrClosestHero
 };
 enum class Where : std::uint8_t { Default, Point, Self, Target, Front };
 enum class DamageType : std::uint8_t { Physical, Magical, Pure, HpLoss };

@@ -86,9 +86,10 @@ struct HeroDef {
   std::vector<int> item_start, item_order;
   std::vector<int> item_pool;  // what the hero buys: the game's own list of his, then the order; consumables not
   int role_position = 3;
-  bool has_charges = false;  // an ability of his is used up and comes back by charges
-  bool hides = false;        // an ability makes him invisible
-  bool bashes = false;       // an ability of his is a bash, beside which no item's bash works
+  bool has_charges = false;     // an ability of his is used up and comes back by charges
+  bool hides = false;           // an ability makes him invisible
+  bool bashes = false;          // an ability of his is a bash, beside which no item's bash works
+  bool reacts_to_hits = false;  // a passive acts when an ability of his hits an enemy
 };
 
 // Number of a cast that is stored in the ability's own fields, not in its program.
@@ -119,6 +120,8 @@ struct AbilityDef {
   bool blinks_to_target = false;  // to another unit than its caster (Blink Strike)
   bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false;
   bool pierces_immunity = false, pierces_immunity_scepter = false;  // the second: with Aghanim's Scepter
+  bool at_point = false;            // can be aimed at the ground, also where it is aimed at units
+  bool granted_by_scepter = false;  // not learned: its rank is 1 with Aghanim's Scepter
   // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.
   int linked_skill = -1;     // index of the ability whose rank it copies (Shadow Fiend's razes)
   int is_item = -1;          // index into Tables::items when this is an item's active

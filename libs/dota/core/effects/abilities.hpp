@@ -19,6 +19,7 @@ const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* l
 bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a, const Unit& target);
 void cast_effect(Context& c, Unit& caster, int slot, const Order& o);  // costs are paid by orders.cpp just before
 void channel_end(Context& c, Unit& caster, bool finished);
-void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a);  // magic wand charges of enemies near
+void before_ability_cast(Context& c, Unit& caster, const AbilityDef& a);  // passives that act first
+void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a);      // magic wand charges of enemies near
 
 }  // namespace dota

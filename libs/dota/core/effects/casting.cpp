@@ -5,6 +5,7 @@
 #include "effects/items.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/running.hpp"
+#include "effects/triggers.hpp"
 #include "map/map_data.hpp"
 #include "map/vision.hpp"
 
@@ -111,6 +112,15 @@ void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
       item->toggle = static_cast<std::int8_t>((item->toggle + 1) % 3);
       apply_learned(c, u);
     }
+}
+
+// What the caster's passives do when he casts an ability: just before its effects, or just after them.
+void run_cast_procs(Context& c, Unit& caster, Trigger when) {
+  each_modifier(c, caster, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::Proc || n.on != when) return;
+    Invocation inv = invocation_of(c, caster, m.ability, m.level);
+    run_range(c, inv, n.then_first, n.then_count);
+  });
 }
 
 // Whether the caster's link of that ability is on the target already.
@@ -314,14 +324,26 @@ void break_channel(Context& c, Unit& caster) {
   caster.queued = Order{};
 }
 
+void before_ability_cast(Context& c, Unit& caster, const AbilityDef& a) {
+  if (a.is_item < 0) run_cast_procs(c, caster, Trigger::BeforeOwnAbilityCast);
+}
+
+void on_ability_hits(Context& c, const Invocation& inv, Unit& target) {
+  Unit* caster = c.world.get(inv.caster);
+  if (!caster || caster->hero < 0 || target.team == inv.team || inv.ability < 0) return;
+  if (!c.tables.heroes[c.world.heroes[caster->hero].def].reacts_to_hits) return;
+  const AbilityDef& a = c.tables.abilities[inv.ability];
+  if (a.is_item >= 0 || a.passive || a.owner_unit < 0) return;
+  each_modifier(c, *caster, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::Proc || n.on != Trigger::OwnAbilityHits || !target.alive) return;
+    run_on(c, invocation_of(c, *caster, m.ability, m.level), n.then_first, n.then_count, target);
+  });
+}
+
 void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a) {
   if (a.is_item >= 0 || !caster.alive) return;
   World& w = c.world;
-  each_modifier(c, caster, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.prim != Prim::Proc || n.on != Trigger::OwnAbilityCast) return;
-    Invocation inv = invocation_of(c, caster, m.ability, m.level);
-    run_range(c, inv, n.then_first, n.then_count);
-  });
+  run_cast_procs(c, caster, Trigger::OwnAbilityCast);
   if (caster.team >= kTeams) return;
   for (HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;

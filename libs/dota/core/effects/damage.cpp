@@ -47,6 +47,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
     if (!d.attack || !d.source) return 0;
     const int hits = d.source->hero >= 0                 ? target->hits_hero
                      : d.source->kind == UnitKind::Tower ? target->hits_tower
+                     : target->kind == UnitKind::Summon  ? std::min(1, c.tables.units[target->type].hits_to_kill)
                                                          : 0;
     if (hits == 0) return 0;
     remember_attacker(c, *target, *d.source);
@@ -68,7 +69,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
   }
   switch (d.type) {
     case DamageType::Physical:
-      if (target->status & kEthereal) return 0;
+      if (target->status & (kEthereal | kPhysicalImmune)) return 0;
       if (d.attack) {
         if (target->status & kAttackImmune) return 0;
         amount = std::max(0.0f, amount - blocked_damage(c, *target)) * target->attack_taken;
@@ -100,10 +101,11 @@ float deal_damage(Context& c, const DamageInfo& d) {
     const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
     if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
       w.heroes[owner->hero].damage_dealt += lost;
-    if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(target->kind))
+    if (d.source->spell_lifesteal > 0 && !d.attack && !d.hp_removal && d.ability >= 0 &&
+        !is_building(target->kind))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }
-  if (d.source && !d.attack && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
+  if (d.source && !d.attack && !d.hp_removal && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
   on_damaged(c, *target, d.source, lost, d);
   // 1e-3: regeneration and rounding must not leave a unit standing with less than a thousandth of a point.
   if (target->alive && target->hp < 1e-3f) kill(c, *target, d.source);

@@ -13,7 +13,8 @@ struct DamageInfo {
   bool attack = false;  // an attack's own hit: class table and block apply
   std::int16_t ability = -1;
   bool no_reflect = false;
-  bool nonlethal = false;  // leaves one point of health
+  bool nonlethal = false;   // leaves one point of health
+  bool hp_removal = false;  // reduced as its type is, but ends nothing that damage ends
 };
 // Deals damage after armor, resistance and shields, with the death that follows. Returns that damage, which may
 // exceed the health that was left: lifesteal heals by it (patch 7.20).

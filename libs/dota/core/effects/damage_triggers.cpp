@@ -68,11 +68,12 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
   const bool roshan = source && source->kind == UnitKind::Roshan;
   // What disables Blink Dagger and Heart of Tarrasque; a mere loss of health does not (tooltips of both, and of
   // Heartstopper Aura).
-  const bool disables =
-      blow.type != DamageType::HpLoss && (player || roshan || (source && source->kind == UnitKind::Fountain));
+  const bool disables = blow.type != DamageType::HpLoss && !blow.hp_removal &&
+                        (player || roshan || (source && source->kind == UnitKind::Fountain));
   if (disables) target.last_damaged_by_player = w.time;
   each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
-    if ((player || roshan) && (n.ends_on == EndsOn::DamageByPlayerOrRoshan || n.ends_on == EndsOn::DamageOrFull))
+    if ((player || roshan) && !blow.hp_removal &&
+        (n.ends_on == EndsOn::DamageByPlayerOrRoshan || n.ends_on == EndsOn::DamageOrFull))
       return remove_modifier(c, i);
     if (disables && n.cond == Cond::NoDamageForCooldown)
       m.ready = w.time + number(c, invocation_of(c, m), n, is_ranged(c, target) ? Role::Ranged : Role::Melee);

@@ -6,10 +6,18 @@
 
 #include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
+#include "effects/triggers.hpp"
+#include "map/vision.hpp"
 
 namespace dota {
 
 namespace {
+
+// Whether the unit is invisible and no true sight of the team shows it. Fog alone hides nobody.
+bool hidden(const Context& c, int team, const Unit& u) {
+  if (!(u.status & kInvisible)) return false;
+  return (u.status & kUnseen) || (!(u.status & kTrueSighted) && !unit_visible(c.world, team, u));
+}
 
 bool condition(const Context& c, const Invocation& inv, const EffectNode& n) {
   switch (n.cond) {
@@ -23,6 +31,10 @@ bool condition(const Context& c, const Invocation& inv, const EffectNode& n) {
       return inv.killed;
     case Cond::KilledHero:
       return inv.killed_hero;
+    case Cond::NotInvisible: {
+      const Unit* t = c.world.get(inv.target);
+      return !t || !hidden(c, inv.team, *t);
+    }
     default:
       return true;  // conditions of passives are looked at while they last
   }
@@ -140,13 +152,15 @@ void run_on(Context& c, const Invocation& inv, int first, int count, Unit& targe
   run_range(c, child, first, count);
 }
 
-float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type, bool nonlethal) {
+float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type, bool nonlethal,
+                     bool hp_removal) {
   inv.hit[c.world.handle(target).index / 64] |= 1ull << (c.world.handle(target).index % 64);
   if (amount <= 0) return 0;
   // Effects that reach through spell immunity still do no magical damage to it.
   if (type == DamageType::Magical && target.team != inv.team && (target.status & kSpellImmune)) return 0;
   const bool hero = target.kind == UnitKind::Hero;
   const Handle h = c.world.handle(target);
+  on_ability_hits(c, inv, target);
   DamageInfo d;
   d.source = c.world.get(inv.caster);
   d.target = &target;
@@ -154,6 +168,7 @@ float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, Da
   d.type = type;
   d.ability = inv.ability;
   d.nonlethal = nonlethal;
+  d.hp_removal = hp_removal;
   const float lost = deal_damage(c, d);
   const Unit* after = c.world.get(h);
   if (!after || !after->alive) {

@@ -63,9 +63,9 @@ void run_on(Context& c, const Invocation& inv, int first, int count, Unit& targe
 // Damage of an ability: immunity to magic and the caster's spell amplification count. Marks inv.hit and
 // inv.killed.
 float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type,
-                     bool nonlethal = false);
+                     bool nonlethal = false, bool hp_removal = false);
 // Hits one enemy within r of p: any, or for periodic_strike the one with the least health.
-void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
+bool strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
 // Whether an area that strikes at random is a buff of its caster, whose dispel ends it.
 inline bool shown_by_buff(const EffectNode& n) {
   return n.prim == Prim::RandomTargetHits && n.on == Trigger::Cast && n.given(Role::Dur) &&

@@ -79,6 +79,13 @@ void add_all_passives(Context& c, Unit& u) {
     if ((h->talents >> i) & 1u) add_passives(c, u, talents[i].ability, 1, 0);
 }
 
+void grant_by_scepter(Context& c, Unit& u) {
+  HeroState* h = hero_of(c.world, u);
+  if (!h) return;
+  for (AbilityState& s : h->abilities)
+    if (s.id >= 0 && c.tables.abilities[s.id].granted_by_scepter) s.level = u.status & kScepter ? 1 : 0;
+}
+
 }  // namespace
 
 void apply_learned(Context& c, Unit& u) {
@@ -87,6 +94,7 @@ void apply_learned(Context& c, Unit& u) {
   drop_passives(c, u);
   add_all_passives(c, u);
   if ((u.status & kScepter) != before) {  // known only now that its items are on it
+    grant_by_scepter(c, u);
     drop_passives(c, u);
     add_all_passives(c, u);
   }

@@ -17,7 +17,7 @@ namespace dota {
   X(DamagePctMaxHp, "damage_pct_max_hp") X(Execute, "execute") X(DelayedAoe, "delayed_aoe")                        \
   X(RandomExplosions, "random_explosions") X(RandomTargetHits, "random_target_hits")                               \
   X(PeriodicStrike, "periodic_strike") X(HpLostBurst, "hp_lost_burst") X(ManaBurn, "mana_burn")                    \
-  X(DamageReturn, "damage_return")                                                                                 \
+  X(DamageReturn, "damage_return") X(Each, "each")                                                                                 \
   X(Heal, "heal") X(Hot, "hot") X(ManaGain, "mana_gain") X(ManaOverTime, "mana_over_time") X(HpCost, "hp_cost")    \
   X(ManaDrain, "mana_drain") X(Drain, "drain") X(XpGain, "xp_gain")                                                \
   X(SacrificeAllyCreep, "sacrifice_ally_creep") X(RefreshCooldown, "refresh_cooldown") X(Charges, "charges")       \
@@ -28,7 +28,7 @@ namespace dota {
   X(Stun, "stun") X(Silence, "silence") X(Root, "root") X(Disarm, "disarm") X(Leash, "leash") X(Hex, "hex")        \
   X(Taunt, "taunt") X(Mute, "mute") X(Break, "break") X(Invis, "invis") X(Banish, "banish")                        \
   X(Ethereal, "ethereal") X(SpellImmune, "spell_immune") X(Phase, "phase") X(EvadeVision, "evade_vision")          \
-  X(Fear, "fear")                                                                                                  \
+  X(Fear, "fear") X(PhysicalImmune, "physical_immune")                                                                                                  \
   X(PullToCaster, "pull_to_caster") X(Cyclone, "cyclone")                                                          \
   X(Blink, "blink") X(Knockback, "knockback") X(ForcePush, "force_push") X(Leap, "leap")                           \
   X(Teleport, "teleport")                                                                                          \
@@ -116,8 +116,9 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(RevealAfter, "reveal_after") X(OnTargetOnly, "on_target_only") X(AttacksTarget, "attacks_target")              \
   X(KeptWithin, "kept_within") X(TreesR, "trees_r") X(AlliedCreeps, "allied_creeps")                               \
   X(FollowsInvisible, "follows_invisible") X(VisibleOnly, "visible_only") X(SparesRoshan, "spares_roshan")         \
-  X(TowerBonusPct, "tower_bonus_pct") X(OutlivesCaster, "outlives_caster") X(ManaPerPulse, "mana_per_pulse")    \
-  X(Undisjointable, "undisjointable") X(EndlessWithScepter, "endless_with_scepter")
+  X(TowerBonusPct, "tower_bonus_pct") X(OutlivesCaster, "outlives_caster") X(ManaPerPulse, "mana_per_pulse")       \
+  X(Undisjointable, "undisjointable") X(EndlessWithScepter, "endless_with_scepter") X(PctHp, "pct_hp")             \
+  X(HpRemoval, "hp_removal")
 
 // clang-format on
 enum class Role : std::uint8_t {

@@ -59,7 +59,8 @@ enum class Cond : std::uint8_t {
   NoDamageForCooldown,
   NotVisibleToEnemy,
   InRiver,
-  NoEnemyLaneCreepNear
+  NoEnemyLaneCreepNear,
+  NotInvisible
 };
 enum class EndsOn : std::uint8_t { Never, DamageByPlayerOrRoshan, ShieldConsumed, TargetKillsUnit, DamageOrFull };
 enum class Decay : std::uint8_t { None, LinearToZero, StepByPurgeRate };
@@ -83,6 +84,7 @@ struct EffectNode {
   bool per_target = false;  // one on the caster for each target, as long as the target bears the cast's debuff
   bool own_only = false, instant_attack = false;
   bool hits_all = false;       // periodic strike: everyone in reach at once
+  bool closest = false;        // periodic strike: the closest in reach
   bool heroes_first = false;   // a random attack: another unit only where there is no hero
   bool reappears = false;      // invis: an attack or a cast shows its bearer until it has faded again
   bool counts_landed = false;  // mod: an attack that misses is none of its attacks

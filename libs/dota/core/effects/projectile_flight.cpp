@@ -119,7 +119,21 @@ void arrive(Context& c, Projectile& p, Unit& target) {
   }
 }
 
+// A chain waits where it struck last, moves with that unit while it lives, and jumps from there.
+void wait_and_jump(Context& c, Projectile& p, const EffectNode& n) {
+  if (const Unit* last = c.world.get(p.target); last && last->alive) p.pos = last->pos;
+  p.waits -= kDt;
+  if (p.waits > kTimeSlack) return;
+  const Projectile was = p;
+  p.kind = Projectile::Kind::None;
+  Invocation inv = invocation_of(was);
+  if (Unit* next = next_link(c, inv, n, was.pos, number(c, inv, n, Role::Range), was.hit, Handle{}))
+    strike_chain(c, inv, n, was.node, *next, was);
+}
+
 void fly_homing(Context& c, Projectile& p) {
+  if (p.ability >= 0)
+    if (const EffectNode& n = node_of(c, p.ability, p.node); n.prim == Prim::Chain) return wait_and_jump(c, p, n);
   spirit_turns(c, p);
   Unit* target = c.world.get(p.target);
   if (!target || !target->alive || p.disjointed || (target->status & kBanished)) {
@@ -223,6 +237,24 @@ void fly_line(Context& c, Projectile& p) {
 }
 
 }  // namespace
+
+void strike_chain(Context& c, Invocation& inv, const EffectNode& n, int node, Unit& u, const Projectile& before) {
+  const Vec2 at = u.pos;
+  const Handle struck = c.world.handle(u);
+  const int strikes = before.jumps_left + 1;
+  inv.target = struck;
+  const float loss = number(c, inv, n, Role::LossPct) / 100;
+  ability_damage(c, inv, u, number(c, inv, n, Role::Amount, &u) * whole_power(1 - loss, strikes - 1), n.type);
+  if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+  if (strikes >= static_cast<int>(number(c, inv, n, Role::Count))) return;
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Homing, at);
+  if (!p) return;
+  p->goal = at;
+  p->jumps_left = static_cast<std::uint8_t>(strikes);
+  p->waits = number(c, inv, n, Role::Delay) + before.waits;
+  std::copy(std::begin(before.hit), std::end(before.hit), std::begin(p->hit));
+  p->hit[struck.index / 64] |= 1ull << (struck.index % 64);
+}
 
 void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target) {
   const Unit* caster = c.world.get(a.owner);

@@ -75,6 +75,16 @@ void add_around(Context& c, const Invocation& inv, const EffectNode& n, Who who,
   }
 }
 
+// The enemy hero closest to a place, within reach of it; nullptr if no hero is.
+const Unit* closest_hero(Context& c, const Invocation& inv, const EffectNode& n, Vec2 p, float r) {
+  UnitList near(c.world.units);
+  add_around(c, inv, n, Who::EnemyHeroes, p, r, near);
+  const Unit* best = nullptr;
+  for (const Unit& u : near)
+    if (!best || distance(u.pos, p) < distance(best->pos, p)) best = &u;
+  return best;
+}
+
 void add_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitList& out) {
   Unit* caster = c.world.get(inv.caster);
   Unit* target = c.world.get(inv.target);
@@ -91,6 +101,8 @@ void add_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitLis
     case Who::TargetAndSelf:
       add(target);
       return add(caster);
+    case Who::TargetOrClosestHero:
+      return add(target ? target : closest_hero(c, inv, n, inv.point, number(c, inv, n, Role::R)));
     case Who::CreepTarget:
       return add(target && is_basic(*target) ? target : nullptr);
     case Who::Creep:

@@ -6,6 +6,7 @@
 namespace dota {
 
 struct DamageInfo;
+struct Invocation;
 
 struct AttackRoll {
   float damage = 0;
@@ -25,6 +26,7 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
 void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount);  // what spells give back
 float blocked_damage(Context& c, Unit& target);  // what a block takes off an attack, before armor
 float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields
+void on_ability_hits(Context& c, const Invocation& inv, Unit& target);  // casting.cpp: just before its damage
 void on_kill(Context& c, Unit& killer, Unit& victim);
 void on_death(Context& c, Unit& victim, Unit* killer);
 

@@ -176,6 +176,10 @@ void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, b
   see(fog, map, lookout, p, radius, cached);
 }
 
+void reveal_invisible(World& w, const MapData& map, int team, Vec2 p, float radius) {
+  if (team >= 0 && team < kTeams) see_flying(w.fog[team].true_sight, map, p, radius);
+}
+
 bool cell_visible(const World& w, int team, Vec2 p) {
   return team < 0 || team >= kTeams || bit_at(w.fog[team].visible, p);
 }

@@ -9,7 +9,8 @@ void update_vision(Context& c);  // once a timestep; reveal_effects() follows
 // Adds to the team's fog of this timestep what is seen from p (areas that give vision); flying ignores heights,
 // trees.
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying);
-bool cell_visible(const World& w, int team, Vec2 p);         // fog only
+void reveal_invisible(World& w, const MapData& map, int team, Vec2 p, float radius);  // true sight over heights
+bool cell_visible(const World& w, int team, Vec2 p);                                  // fog only
 bool unit_visible(const World& w, int team, const Unit& u);  // fog, invisibility, true sight
 
 }  // namespace dota

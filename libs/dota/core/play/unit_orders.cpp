@@ -49,7 +49,8 @@ Refusal aim_cast(Context& c, const Unit& u, const AbilityDef& a, int level, cons
     cast.point = c.tables.map->trees[tree].pos;
     return Refusal::None;
   }
-  const bool on_unit = a.target == TargetType::Unit || a.target_tree;
+  const bool on_ground = a.at_point && o.aimed && !target;  // Lightning Bolt, Impale
+  const bool on_unit = !on_ground && (a.target == TargetType::Unit || a.target_tree);
   if (a.target == TargetType::None && !on_unit) {
     cast.type = OrderType::CastNoTarget;
     return Refusal::None;

@@ -110,6 +110,7 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
   record_event(c, EventKind::Cast, u, target, static_cast<int>(a - c.tables.abilities.data()),
                static_cast<float>(level));
+  before_ability_cast(c, u, *a);
   cast_effect(c, u, o.slot, o);
   on_ability_cast(c, u, *a);
   if (item < 0) return;

@@ -36,11 +36,12 @@ enum Status : std::uint32_t {
   kUntargetable = 1u << 20,
   kTrueStrike = 1u << 21,
   kRevealed = 1u << 22,
-  kUnseen = 1u << 23,     // invisible to true sight too
-  kGuarded = 1u << 24,    // neither takes nor deals damage
-  kScepter = 1u << 25,    // holds what upgrades its ultimate
-  kDeniable = 1u << 26,   // a hero whom his own side may kill
-  kUndeniable = 1u << 27  // his own side may not kill it, however weak it is
+  kUnseen = 1u << 23,         // invisible to true sight too
+  kGuarded = 1u << 24,        // neither takes nor deals damage
+  kScepter = 1u << 25,        // holds what upgrades its ultimate
+  kDeniable = 1u << 26,       // a hero whom his own side may kill
+  kUndeniable = 1u << 27,     // his own side may not kill it, however weak it is
+  kPhysicalImmune = 1u << 28  // takes no physical damage
 };
 
 enum class OrderType : std::uint8_t {

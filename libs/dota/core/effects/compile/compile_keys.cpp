@@ -44,7 +44,9 @@ constexpr Word<Trigger> kTriggers[] = {{"cast", Trigger::Cast},
                                        {"invis_break_attack", Trigger::InvisBreakAttack},
                                        {"target_attacked", Trigger::TargetAttacked},
                                        {"toggle_include_creeps", Trigger::ToggleIncludeCreeps},
-                                       {"expired", Trigger::Expired}};
+                                       {"expired", Trigger::Expired},
+                                       {"before_own_ability_cast", Trigger::BeforeOwnAbilityCast},
+                                       {"own_ability_hits", Trigger::OwnAbilityHits}};
 constexpr Word<Who> kWho[] = {{"self", Who::Self},
                               {"target", Who::Target},
                               {"enemies", Who::Enemies},
@@ -66,7 +68,8 @@ constexpr Word<Who> kWho[] = {{"self", Who::Self},
                               {"allied_building", Who::AlliedBuilding},
                               {"allied_building_or_creep", Who::AlliedBuildingOrCreep},
                               {"allied_building_creep_or_hero", Who::AlliedBuildingCreepOrHero},
-                              {"creep", Who::Creep}};
+                              {"creep", Who::Creep},
+                              {"target_or_closest_hero", Who::TargetOrClosestHero}};
 constexpr Word<Where> kWhere[] = {
     {"point", Where::Point}, {"self", Where::Self}, {"target", Where::Target}, {"front", Where::Front}};
 constexpr Word<Cond> kConds[] = {{"ally", Cond::Ally},
@@ -76,7 +79,8 @@ constexpr Word<Cond> kConds[] = {{"ally", Cond::Ally},
                                  {"not_broken", Cond::NotBroken},
                                  {"no_damage_for_cooldown", Cond::NoDamageForCooldown},
                                  {"not_visible_to_enemy", Cond::NotVisibleToEnemy},
-                                 {"in_river", Cond::InRiver}};
+                                 {"in_river", Cond::InRiver},
+                                 {"not_invisible", Cond::NotInvisible}};
 constexpr Word<EndsOn> kEnds[] = {{"damage_by_player_or_roshan", EndsOn::DamageByPlayerOrRoshan},
                                   {"shield_consumed", EndsOn::ShieldConsumed},
                                   {"target_kills_unit", EndsOn::TargetKillsUnit},
@@ -317,7 +321,8 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
   if (key == "pattern") return only("cycle_4_quadrants");
   if (key == "pick") {
     n.hits_all = v.string == "all";
-    return n.hits_all ? void() : only("lowest_hp_enemy");
+    n.closest = v.string == "closest";
+    return n.hits_all || n.closest ? void() : only("lowest_hp_enemy");
   }
   if (key == "targets") return only("enemy_heroes");
   if (key == "counts" && n.prim == Prim::Mod) {

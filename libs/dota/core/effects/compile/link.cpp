@@ -291,6 +291,8 @@ void link_programs(Tables& t) {
     };
     h.hides = does(Prim::Invis);
     h.bashes = does(Prim::Bash);
+    h.reacts_to_hits = std::any_of(h.abilities.begin(), h.abilities.end(),
+                                   [&](int id) { return t.abilities[id].program.has(Trigger::OwnAbilityHits); });
   }
 }
 

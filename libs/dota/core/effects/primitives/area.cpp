@@ -128,6 +128,13 @@ Unit* weakest(Context& c, const Invocation& inv, const EffectNode& n, const Unit
   return best;
 }
 
+Unit* closest(const UnitList& near, Vec2 p) {
+  Unit* best = nullptr;
+  for (Unit& u : near)
+    if (!best || distance(u.pos, p) < distance(best->pos, p)) best = &u;
+  return best;
+}
+
 }  // namespace
 
 namespace {
@@ -144,9 +151,9 @@ UnitList in_reach(Context& c, const Invocation& inv, const EffectNode& n, Vec2 p
 
 }  // namespace
 
-void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
+bool strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
   const UnitList near = in_reach(c, inv, n, p, r);
-  if (near.empty()) return;
+  if (near.empty()) return false;
   const auto hit = [&](Unit& u) {
     float amount = number(c, inv, n, Role::Amount);
     if (u.kind == UnitKind::Tower) amount *= 1 + number(c, inv, n, Role::TowerBonusPct) / 100;
@@ -156,9 +163,12 @@ void strike(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
   if (n.hits_all) {
     for (Unit& u : near)
       if (u.alive) hit(u);
+  } else if (n.closest) {
+    hit(*closest(near, p));
   } else {
     hit(n.prim == Prim::PeriodicStrike ? *weakest(c, inv, n, near) : near[c.world.rng.below(near.size())]);
   }
+  return true;
 }
 
 namespace {
@@ -266,7 +276,9 @@ void tick(Context& c, Area& a, const EffectNode& n) {
     case Prim::PeriodicStrike:
       if (const Unit* caster = w.get(a.owner); shown_by_buff(n) && caster && !bears(w, *caster, n))
         return end_area(c, a);  // dispelled
-      strike(c, inv, n, a.pos, a.radius);
+      // With a cooldown it strikes as soon as an enemy is near, and then waits.
+      if (strike(c, inv, n, a.pos, a.radius) && n.given(Role::Icd))
+        a.next_tick = c.world.time + number(c, inv, n, Role::Icd);
       break;
     case Prim::DelayedAoe:
       pulse(c, inv, n, a);
@@ -413,7 +425,10 @@ void reveal_effects(Context& c) {
   for (const Area& a : w.areas_in_use()) {
     if (!a.active) continue;
     const EffectNode& n = node_of(c, a.ability, a.node);
-    if (n.prim == Prim::Vision && w.due(a.start)) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
+    if (n.prim != Prim::Vision || !w.due(a.start)) continue;
+    reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
+    if (n.given(Role::TrueSight))
+      reveal_invisible(w, *c.tables.map, a.team, a.pos, number(c, invocation_of(a), n, Role::TrueSight));
   }
   for (int i = 0; i < w.projectiles_end; ++i) {
     const Projectile& p = w.projectiles[i];
@@ -432,7 +447,7 @@ std::span<const PrimitiveSpec> area_primitives() {
       {Prim::GroundArea, ground_area, kActs, kLasts, 0,
        "dur delay dps interval stats linger ticks_at_start counts_once",
        "hits_buildings: enemies are units, not buildings"},
-      {Prim::Vision, vision, kActs, kOnce, 0, "r dur delay", ""},
+      {Prim::Vision, vision, kActs, kOnce, 0, "r dur delay true_sight", ""},
       {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted, "dur r", ""},
       {Prim::TreeCut, tree_cut, kActs, kOnce, 0, "delay", ""},
       {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0, "len dur", "push_units_aside: a wall does"},

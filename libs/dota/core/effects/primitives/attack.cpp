@@ -83,7 +83,7 @@ std::span<const PrimitiveSpec> attack_primitives() {
        "once: one attack on each"},
       {Prim::Proc, attach,
        on(Trigger::AttackLanded, Trigger::Attacked, Trigger::DamagedByEnemy, Trigger::OwnAbilityCast,
-          Trigger::TargetAttacked),
+          Trigger::TargetAttacked, Trigger::BeforeOwnAbilityCast, Trigger::OwnAbilityHits),
        kLasts, 0, "chance_pct icd max_range then allied_creeps", ""},
       {Prim::Crit, carried, kHeld, kLasts, 0, "chance_pct mult_pct", ""},
       {Prim::Cleave, carried, kHeld, kLasts, 0, "pct w0 w1 len melee_only", ""},

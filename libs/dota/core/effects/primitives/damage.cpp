@@ -60,12 +60,19 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
       const float near = number(c, inv, n, Role::Min, &u), far = number(c, inv, n, Role::Max, &u);
       amount += near + (far - near) * inv.share;
     }
+    if (n.given(Role::PctHp)) amount += number(c, inv, n, Role::PctHp, &u) / 100 * u.hp;
     // A total is shared by the pulses of the area that carries the node.
     if (n.given(Role::Total))
       amount += number(c, inv, n, Role::Total) / static_cast<float>(std::max<int>(inv.step, 1));
     mark_for_kill(c, inv, u);
-    ability_damage(c, inv, u, amount, n.type, n.given(Role::Nonlethal));
+    ability_damage(c, inv, u, amount, n.type, n.given(Role::Nonlethal), n.given(Role::HpRemoval));
   }
+}
+
+// Runs its effects on each of its targets.
+void each(Context& c, Invocation& inv, const EffectNode& n, int) {
+  for (Unit& u : select_targets(c, inv, n))
+    if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
 }
 
 void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -141,18 +148,19 @@ void delayed_aoe(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  Unit* caster = c.world.get(inv.caster);
-  if (!caster) return;
+  const Handle centre = n.at == Where::Target ? inv.target : inv.caster;
+  Unit* u = c.world.get(centre);
+  if (!u) return;
   const float lasts = number(c, inv, n, Role::Dur);
-  Area* a = new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), lasts);
+  Area* a = new_area(c, inv, node, u->pos, number(c, inv, n, Role::R), lasts);
   if (!a) return;
   // A buff that shows it, and whose dispel ends it.
-  if (shown_by_buff(n)) add_modifier(c, *caster, inv, n, node, lasts + kDt);
-  a->follow = inv.caster;
+  if (shown_by_buff(n)) add_modifier(c, *u, inv, n, node, lasts + kDt);
+  a->follow = centre;
   const float rate = number(c, inv, n, Role::Rate), strikes = number(c, inv, n, Role::Strikes);
   a->interval = strikes > 0 ? number(c, inv, n, Role::Dur) / strikes
                 : rate > 0  ? 1 / rate
-                            : number(c, inv, n, Role::Interval);
+                            : number(c, inv, n, Role::Interval, nullptr, kFramesPerStep * kDt);
   a->next_tick = c.world.time + a->interval;
   if (!n.given(Role::TicksAtStart)) return;
   a->next_tick = c.world.time;
@@ -187,7 +195,7 @@ std::span<const PrimitiveSpec> damage_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Damage, damage, kActs, kOnce, 0,
        "amount amount_creep amount_building plus base primary_attr_factor total min max dist "
-       "delay amount_frac_of_total nonlethal spares_roshan",
+       "delay amount_frac_of_total nonlethal spares_roshan pct_hp hp_removal",
        ""},
       {Prim::Dot, dot, kActs, kLasts, 0,
        "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total "
@@ -203,9 +211,10 @@ std::span<const PrimitiveSpec> damage_primitives() {
        "then",
        "count: one at a time is the only number"},
       {Prim::PeriodicStrike, field, kActs | on(Trigger::Interval), kLasts, 0,
-       "dur interval amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},
+       "dur interval icd amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},
       {Prim::ManaBurn, mana_burn, kActs, kOnce, 0, "amount damage_factor", ""},
       {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0, "dur interval pct", ""},
+      {Prim::Each, each, kActs, kOnce, 0, "r then", ""},
       {Prim::DamageReturn, as_buff, kActs, kLasts, 0, "dur pct",
        "pre_reduction: what is returned is always what was dealt"},
   };

@@ -137,29 +137,10 @@ void expanding_ring(Context& c, Invocation& inv, const EffectNode& n, int node) 
   p->length = number(c, inv, n, Role::R);
 }
 
-// Jumps from enemy to enemy, the nearest not yet struck within reach; each jump comes a delay after the one
-// before.
+// Jumps from enemy to enemy, each time to the nearest one that it has not struck.
 void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  Unit* at = c.world.get(inv.target);
-  if (!at) return;
-  if (inv.late) {
-    const float loss = number(c, inv, n, Role::LossPct) / 100;
-    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * whole_power(1 - loss, inv.step), n.type);
-    if (at->alive) run_on(c, inv, n.then_first, n.then_count, *at);
-    return;
-  }
-  const int count = static_cast<int>(number(c, inv, n, Role::Count));
-  const float range = number(c, inv, n, Role::Range), wait = number(c, inv, n, Role::Delay);
-  Invocation jump = inv;
-  std::uint64_t taken[(kMaxUnits + 63) / 64] = {};
-  for (int i = 0; i < count && at; ++i) {
-    const int id = c.world.handle(*at).index;
-    taken[id / 64] |= 1ull << (id % 64);
-    jump.step = static_cast<std::uint8_t>(i);
-    jump.target = c.world.handle(*at);
-    delay(c, jump, node, wait * static_cast<float>(i));
-    at = next_link(c, inv, n, at->pos, range, taken, Handle{});
-  }
+  Unit* first = c.world.get(inv.target);
+  if (first && number(c, inv, n, Role::Count) >= 1) strike_chain(c, inv, n, node, *first, Projectile{});
 }
 
 // A projectile that, where it hits, starts again towards another enemy near, as long as jumps are left.
@@ -202,6 +183,7 @@ Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 fro
   Unit* best = nullptr;
   for (Unit& u : select_around(c, inv, n, Who::Enemies, from, range)) {
     const int id = c.world.handle(u).index;
+    if (n.given(Role::VisibleOnly) && inv.team < kTeams && !unit_visible(c.world, inv.team, u)) continue;
     if ((taken && ((taken[id / 64] >> (id % 64)) & 1u)) || c.world.handle(u) == not_this) continue;
     if (u.team < kTeams || is_basic(u) || u.hero >= 0)
       if (!best || distance(u.pos, from) < distance(best->pos, from)) best = &u;
@@ -220,7 +202,7 @@ std::span<const PrimitiveSpec> projectile_primitives() {
       {Prim::LineStrike, line_strike, kActs, kOnce, 0, "len w then", ""},
       {Prim::RingProjectiles, ring, kActs, kOnce, 0, "speed enemies allies", ""},
       {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0, "r speed then returns", ""},
-      {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct then", ""},
+      {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct visible_only then", ""},
       {Prim::Bounce, bounce, kActs, kOnce, 0,
        "count range speed delay vision_r undisjointable endless_with_scepter then",
        "can_repeat: every bounce may come back"},

@@ -116,6 +116,7 @@ std::span<const PrimitiveSpec> status_primitives() {
       {Prim::Mute, status, kActs, kLasts, kMuted, "dur", ""},
       {Prim::Break, status, kActs, kLasts, kBroken, "dur", ""},
       {Prim::Ethereal, status, kActs, kLasts, kEthereal | kAttackImmune | kDisarmed, "dur mr_pct", ""},
+      {Prim::PhysicalImmune, status, kActs, kLasts, kPhysicalImmune, "dur r", ""},
       {Prim::Phase, status, kActs, kLasts, kPhased, "dur", ""},
       {Prim::Taunt, taunt, kActs, kLasts, kTaunted, "dur pierces_immunity", ""},
       {Prim::Fear, fear, kActs, kLasts, kTaunted | kSilenced | kMuted | kDisarmed, "dur", ""},

@@ -40,8 +40,12 @@ void summon(Context& c, Invocation& inv, const EffectNode& n, int node) {
     const float life = number(c, inv, n, Role::Dur);
     if (life > 0) u->expires = c.world.time + life;
     if (n.given(Role::AttackDamage)) u->extra_dmg = number(c, inv, n, Role::AttackDamage) - u->dmg_min;
+    if (n.given(Role::HitsToKill))
+      u->hits_hero = static_cast<std::int8_t>(
+          std::max(1.0f, static_cast<float>(u->hits_left) / number(c, inv, n, Role::HitsToKill)));
     if (!n.stats.empty() && n.on != Trigger::Channel) add_modifier(c, *u, inv, n, node, kForever);
     u->stats_dirty = true;
+    run_on(c, inv, n.then_first, n.then_count, *u);
   }
 }
 
@@ -108,7 +112,7 @@ void fly_missile(Context& c, Area& a, const EffectNode& n) {
 std::span<const PrimitiveSpec> unit_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Summon, summon, kActs, kLasts, 0,
-       "unit dur count attack_damage targets stats bounces bounce_r true_strike", ""},
+       "unit dur count attack_damage targets stats bounces bounce_r true_strike hits_to_kill then", ""},
       {Prim::MissileUnit, missile, kActs, kLasts, 0,
        "windup speed accel hits_to_kill hits_to_kill_tower damage_min damage_max max_at_dist stun",
        "reveals_target: a missile's owner sees what it flies at by the missile's own eyes"},
