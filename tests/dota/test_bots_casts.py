@@ -16,6 +16,7 @@ DATA = {patch: read_data(patch) for patch in PATCHES}
 PREFIX = "npc_dota_hero_"
 HEROES = {patch: [hero.removeprefix(PREFIX) for hero in DATA[patch]["heroes"]["heroes"]] for patch in PATCHES}
 XP = 9000.0  # of about level 14: every ability is learned
+GOLD = 12000.0  # of the items up to Aghanim's Scepter, for heroes to whom it gives an ability
 SECONDS = 900.0
 MIDDLE, APART, BESIDE = (-500.0, -400.0), 700.0, 60.0  # between the teams, and between two heroes of one
 
@@ -25,6 +26,11 @@ def active(patch: str, hero: str) -> set[str]:
     abilities = DATA[patch]["abilities"]["abilities"]
     return {name for name in DATA[patch]["heroes"]["heroes"][PREFIX + hero]["abilities"]
             if "passive" not in abilities[name]["behavior"]}
+
+
+def needs_scepter(patch: str, hero: str) -> bool:
+    abilities = DATA[patch]["abilities"]["abilities"]
+    return any("granted_by" in abilities[name] for name in active(patch, hero))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +52,8 @@ def unused() -> dict[tuple[str, str], set[str]]:
             if (hero := unit["hero"]) >= 0:
                 ahead, beside = APART * (hero // 5 - 0.5), BESIDE * (hero % 5 - 2)
                 vec._core.give_xp(game, hero, XP)
+                if needs_scepter(PATCHES[p], names[hero]):
+                    vec._core.give_gold(game, hero, GOLD)
                 vec._core.place(game, unit["slot"], MIDDLE[0] + ahead + beside, MIDDLE[1] + ahead - beside)
     vec.controllers[:] = Controller.HARD
     left = {(patch, hero): active(patch, hero) for patch in PATCHES for hero in HEROES[patch]}
