@@ -1,5 +1,6 @@
 """Leshrac's abilities against numbers worked by hand from their tooltips; his numbers are those of 7.21d."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.dota.talents import duel, take
 from tests.dota.test_abilities_lina import STUNNED, blow, cast
 
 INVISIBLE = 1 << 6
+RIVER = math.sqrt(0.5)  # its direction: so far to the right and down
 Make = Callable[..., Arena]
 EDICT, STORM, NOVA = "leshrac_diabolic_edict", "leshrac_lightning_storm", "leshrac_pulse_nova"
 
@@ -148,11 +150,16 @@ def test_more_explosions_take_no_longer(make: Make) -> None:
     assert hp - arena.hp(enemy) == pytest.approx(80 * 20 * arena.amp(arena.unit(0)), rel=1e-3)
 
 
+def down_the_river(arena: Arena, away: float) -> int:
+    """Spawn a creep where the ground is level and visible."""
+    return arena.dummy(away * RIVER, -away * RIVER)
+
+
 def test_lightning_storm_jumps_from_enemy_to_enemy(make: Make) -> None:
     """Rank 1: four enemies, 80 to each and never twice, one every quarter of a second, no jump beyond 475."""
     arena = make()
     arena.place(arena.unit(5), -2000, 0)
-    line = [arena.dummy(300 * (i + 1), 0) for i in range(5)]
+    line = [down_the_river(arena, 280 * (i + 1)) for i in range(5)]
     cast(arena, STORM, 1, line[0], wait=0.1)
     each = blow(arena, line[0], 80)
     for struck in range(1, 5):
@@ -165,10 +172,25 @@ def test_lightning_storm_jumps_from_enemy_to_enemy(make: Make) -> None:
 
 def test_lightning_storm_stops_where_nobody_is_near(make: Make) -> None:
     arena = make()
-    first, near, far = arena.dummy(300, 150), arena.dummy(300, 610), arena.dummy(300, 1100)
+    first, near, far = (down_the_river(arena, away) for away in (300, 765, 1245))
     arena.place(arena.unit(5), -2000, 0)
     cast(arena, STORM, 4, first, wait=2)
     assert arena.hp(near) < 5000 and arena.hp(far) == 5000
+
+
+def test_lightning_storm_passes_over_the_unseen(make: Make) -> None:
+    """Public re-implementations of the spell: no jump to whom his team does not see."""
+    arena = make()
+    hidden, first, behind = arena.unit(5), down_the_river(arena, 300), down_the_river(arena, 600)
+    arena.place(hidden, 450 * RIVER, -450 * RIVER)
+    slot = give(arena, "invis_sword", hero=5)
+    arena.still(hidden)
+    hp = arena.hp(hidden)
+    use(arena, slot, hero=5)
+    arena.seconds(0.3)
+    assert arena.world.unit(hidden)["status"] & INVISIBLE
+    cast(arena, STORM, 4, first, wait=2)
+    assert arena.hp(hidden) == hp and arena.hp(behind) < 5000
 
 
 @pytest.mark.parametrize(("talent", "lasts"), [(False, 0.4), (True, 3.4)])
