@@ -116,6 +116,19 @@ def test_tower_gold(new_world: Any) -> None:
     assert world.hero(0)["signals"]["gold"] == 0
 
 
+@pytest.mark.parametrize("struck", [False, True])
+def test_a_tower_that_creeps_took_alone_pays_the_team(new_world: Any, struck: bool) -> None:
+    """The 200 gold of the last hit are shared if no hero ever struck it, and nobody's otherwise (public wikis)."""
+    world = new_world(radiant=("nevermore", "sniper"))
+    tower = buildings(world)["dota_badguys_tower1_mid"]
+    creep = world.spawn("npc_dota_creep_goodguys_melee", 0, 0, 0)
+    if struck:
+        world.damage(world.hero(1)["unit"], tower, 10.0)
+    world.clear_signals()
+    world.kill(tower, creep)
+    assert [world.hero(i)["signals"]["gold"] for i in (0, 1)] == pytest.approx([100 if struck else 200] * 2)
+
+
 def test_glyph(new_world: Any) -> None:
     """Ready at 180 s, six seconds long, again after 300 s, and at once when a first tower falls."""
     world = new_world()

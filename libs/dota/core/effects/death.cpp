@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "effects/abilities.hpp"
+#include "effects/building_death.hpp"
 #include "effects/damage.hpp"
 #include "effects/experience.hpp"
 #include "effects/gold.hpp"
@@ -48,11 +49,6 @@ void share_xp(Context& c, int team, Vec2 p, float xp) {
   const int n = heroes_near(c.world, team, p, c.tables.rules.xp_radius, near);
   for (int k = 0; k < n; ++k)
     give_xp(c, c.world.heroes[near[k]], xp / static_cast<float>(n));
-}
-
-void team_gold(Context& c, int team, float gold) {
-  for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (c.world.heroes[i].in_game) give_gold(c, c.world.heroes[i], gold, true);
 }
 
 float team_net_worth(const Context& c, int team) {
@@ -240,54 +236,6 @@ void courier_death(Context& c, Unit& victim, const Unit* killer) {
   t.courier_respawn = w.time + g.courier_respawn;
 }
 
-void building_death(Context& c, Unit& b, Unit* killer) {
-  World& w = c.world;
-  const GameRules& g = *c.tables.game;
-  const MapBuilding& place = c.tables.map->buildings[b.building - 1u];
-  const int enemy = 1 - b.team;
-  const bool denied = killer && killer->team == b.team;
-  HeroState* k = denied ? nullptr : hero_of(w, killer);
-  TeamState& own = w.teams[b.team];
-  TeamState& other = w.teams[enemy];
-  w.buildings_standing &= ~(1ull << (b.building - 1u));
-  record_event(c, EventKind::BuildingDeath, b, killer);
-  const int lane = static_cast<int>(place.lane);
-  switch (b.kind) {
-    case UnitKind::Tower:
-      ++own.towers_lost;
-      if (!denied) team_gold(c, enemy, g.tower_team_gold[b.tier]);
-      if (k) give_gold(c, *k, g.tower_last_hit, true);
-      if (b.tier == 1 && g.glyph_on_tier1) own.glyph_ready = w.time;
-      if (b.tier == 1 && lane == static_cast<int>(Lane::Mid) && c.settings.tower_wins)
-        w.winner = enemy == kRadiant ? Winner::Radiant : Winner::Dire;
-      break;
-    case UnitKind::Barracks: {
-      team_gold(c, enemy, g.rax_team_gold[place.melee ? 0 : 1]);
-      (place.melee ? other.super_melee : other.super_ranged) |= static_cast<std::uint8_t>(1u << lane);
-      if (!other.megas && other.super_melee == 7 && other.super_ranged == 7) {
-        other.megas = true;
-        record_team_event(c, EventKind::Megas, enemy);
-      }
-      break;
-    }
-    case UnitKind::Filler:
-      if (k) give_gold(c, *k, g.filler_gold, true);
-      break;
-    case UnitKind::Shrine:
-      team_gold(c, enemy, g.shrine_gold);
-      break;
-    case UnitKind::Fort:
-      w.winner = enemy == kRadiant ? Winner::Radiant : Winner::Dire;
-      break;
-    default:
-      break;
-  }
-}
-
-}  // namespace
-
-namespace {
-
 // Whoever has the claim to the unit's death (Reaper's Scythe), else the killer.
 Unit* killer_by_claim(Context& c, Unit& victim, Unit* killer) {
   each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
@@ -379,7 +327,7 @@ void kill(Context& c, Unit& victim, Unit* killer) {
     case UnitKind::None:
       break;
     default:
-      building_death(c, victim, killer);
+      building_death(c, victim, killer, killer && killer->team == victim.team ? nullptr : hero_of(w, killer));
       break;
   }
   if (killer && killer->alive) on_kill(c, *killer, victim);

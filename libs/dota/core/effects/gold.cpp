@@ -11,6 +11,18 @@ void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
   signal(h, Signal::Gold, gold);
 }
 
+void team_gold(Context& c, int team, float gold) {
+  for (int i = team * 5; i < team * 5 + 5; ++i)
+    if (c.world.heroes[i].in_game) give_gold(c, c.world.heroes[i], gold, true);
+}
+
+void split_gold(Context& c, int team, float gold) {
+  int n = 0;
+  for (int i = team * 5; i < team * 5 + 5; ++i)
+    n += c.world.heroes[i].in_game;
+  if (n > 0) team_gold(c, team, gold / static_cast<float>(n));
+}
+
 float item_value(const Context& c, const ItemState& s) {
   if (s.id < 0) return 0;
   const ItemDef& def = c.tables.items[s.id];

@@ -76,6 +76,8 @@ enum class Act : std::uint8_t {
   Dead
 };
 
+constexpr float kNever = -99;  // a game time before any game
+
 // The first line of memory is what loops over all units look at, the second and the third what a unit's own frame
 // and its sight need besides; the rest is looked at now and then.
 struct alignas(64) Unit {
@@ -131,7 +133,7 @@ struct alignas(64) Unit {
   std::int16_t loadout = -1;    // its abilities and items in World::loadouts; a hero's are in its HeroState
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   float last_attack = -99;      // game time the last attack was launched
-  float last_damaged_by_player = -99;
+  float last_damaged_by_player = kNever;
   float shown_until = -99;  // it attacked out of the fog: its victims' team sees it
   float aggro_ready = -99;
   Handle last_attacker;
