@@ -172,9 +172,10 @@ test-containers: $(STAMP) protos $(RELEASE_TOOLS)/bin/syft
 
 # ---- checks -----------------------------------------------------------------------------------------------------
 
-# The tests of a file share fixtures, so one worker runs the whole file.
+# The tests of a file share fixtures, so one worker runs the whole file. Each worker has one core: PyTorch's threads of
+# several workers would only wait for each other.
 test: build
-	@$(PY) -m pytest -n $(JOBS) --dist loadfile
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
