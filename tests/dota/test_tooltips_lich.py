@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, give
+from tests.dota.arena import CENTRE, STEP, Arena, give, use
 from tests.dota.tooltip_scenes import PATCHES, cast, hold, scene, strengthen, strike
 
 STUNNED = 1
@@ -131,6 +131,20 @@ def test_a_scepter_lets_chain_frost_jump_on_and_on(core: Any, patch: str, scepte
     hits = (120000 - arena.hp(pair[0]) - arena.hp(pair[1])) / each
     assert hits == pytest.approx(round(hits), abs=0.02)
     assert hits > 25 if scepter else round(hits) == 11
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_chain_frost_passes_the_immune_without_harm(core: Any, patch: str) -> None:
+    """`magic_immune_enemies`: it may be aimed at them and bounces to them, but neither slows nor hurts them."""
+    arena = scene(core, "lich", patch)
+    enemy, creep = arena.unit(5), arena.dummy(300, 300, hp=20000)
+    use(arena, give(arena, "black_king_bar", 5), hero=5)
+    before = arena.world.unit(enemy)
+    cast(arena, CHAIN, 1, enemy, wait=3)
+    after = arena.world.unit(enemy)
+    assert (after["hp"], after["move_speed"]) == (before["hp"], before["move_speed"])
+    each = arena.special(CHAIN, "damage")[0] * arena.amp(arena.unit(0)) * arena.magic(creep)
+    assert (20000 - arena.hp(creep)) / each > 1.9
 
 
 def test_chain_frost_ends_without_another_enemy_near(core: Any) -> None:
