@@ -28,7 +28,7 @@ GIVES = {"mod", "aura", "ground_area", "ethereal", "hex", "invis", "smoke", "orb
 RULES = read_data("7.21d")["rules"]["rules"]
 # A unit's number by the stat that is added to it; others are shares, below.
 ADDED = {"armor": "armor", "as": "attack_speed", "dmg": "dmg_bonus", "range": "attack_range", "hp_regen": "hp_regen",
-         "mana_regen": "mana_regen"}
+         "mana_regen": "mana_regen", "mana_regen_plain": "mana_regen"}
 SHARES = {"ms_pct", "ms_set", "mr_pct", "base_dmg_pct", "str"}
 # Stats without a field, with the tests of their effect.
 BY_EFFECT = {
