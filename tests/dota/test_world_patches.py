@@ -148,7 +148,7 @@ def test_the_highest_attack_speed(patched: Patched, patch: str, most: float) -> 
 
 @pytest.mark.parametrize(("patch", "ends"), [("7.21d", True), ("7.19", False)])
 def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
-    """In 7.21d a root ends the channel and prevents a new one; in 7.19 neither."""
+    """In 7.21d a root, here Rod of Atos, ends the channel and prevents a new one; in 7.19 neither."""
     data = patched.data[patch]  # type: ignore[attr-defined]
     arena = Arena(patched(patch, ("sven",), ("crystal_maiden",)), data)
     hero, maiden = arena.unit(0), arena.unit(5)
@@ -158,15 +158,15 @@ def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
     arena.world.set_unit(hero, extra_hp=5000)
     give(arena, "tpscroll", charges=2)
     scroll = arena.world.ability(0, "item_tpscroll")["slot"]
-    frostbite = arena.teach(5, "crystal_maiden_frostbite", 4)
+    rod = give(arena, "rod_of_atos", 5)
     arena.world.order(hero, "cast_point", x=tower["x"] + 200, y=tower["y"], slot=scroll)
     arena.seconds(0.5)
     assert arena.world.unit(hero)["act"] == "channel"
-    arena.world.order(maiden, "cast_unit", target=hero, slot=frostbite)
+    arena.world.order(maiden, "cast_unit", target=hero, slot=rod)
     arena.seconds(1.0)
+    assert arena.modifiers(hero, "item_rod_of_atos")
     assert (arena.world.unit(hero)["act"] == "channel") != ends
     if ends:
-        assert arena.modifiers(hero, "crystal_maiden_frostbite")
         arena.world.set_unit(hero, mana=500)
         give(arena, "travel_boots")
         assert not arena.world.ability(0, "item_travel_boots")["castable"]
