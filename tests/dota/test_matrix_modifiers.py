@@ -30,6 +30,7 @@ UNSEEN = {
     ("lina_fiery_soul", "mod"): "after a spell: tests/dota/test_abilities_lina.py",
     ("item_dust", "mod"): "on the invisible: tests/dota/test_matrix_radius.py",
     ("item_aegis", "hot"): "when it expires: tests/dota/test_tooltips_items.py",
+    ("item_aegis", "mana_over_time"): "when it expires: tests/dota/test_tooltips_items.py",
     ("item_tango", "hot"): "from a tree: tests/dota/test_effects_items.py",
     ("item_tango_single", "hot"): "from a tree: tests/dota/test_effects_items.py",
     ("item_diffusal_blade", "root"): "of creeps",

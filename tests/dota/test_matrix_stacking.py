@@ -226,6 +226,7 @@ def tireless(core: Any) -> dict[str, Any]:
 # Abilities whose second cast is a different ability.
 OTHERWISE = {"death_prophet_spirit_siphon": "by charges", "item_cyclone": "out of the world: reached by nobody",
              "item_black_king_bar": "shorter each time: tests/dota/test_effects_items.py",
+             "item_pipe": "once in a time: tests/dota/test_tooltips_items_support.py",
              "item_crimson_guard": "once in a time: tests/dota/test_tooltips_items.py",
              "razor_plasma_field": "each way counts: tests/dota/test_tooltips_heroes.py",
              "item_smoke_of_deceit": "an enemy is near: tests/dota/test_effects_whole.py",

@@ -29,7 +29,7 @@ RULES = read_data("7.21d")["rules"]["rules"]
 # A unit's number by the stat that is added to it; others are shares, below.
 ADDED = {"armor": "armor", "as": "attack_speed", "dmg": "dmg_bonus", "range": "attack_range", "hp_regen": "hp_regen",
          "mana_regen": "mana_regen", "mana_regen_plain": "mana_regen"}
-SHARES = {"ms_pct", "ms_set", "mr_pct", "base_dmg_pct", "str"}
+SHARES = {"ms_pct", "ms_flat", "ms_set", "mr_pct", "base_dmg_pct", "str"}
 # Stats without a field, with the tests of their effect.
 BY_EFFECT = {
     "miss_pct": "attacks that miss: below",
@@ -43,6 +43,7 @@ BY_EFFECT = {
     "status_res_pct": "durations: tests/dota/test_abilities_ursa.py",
     "hp_regen_amp_pct": "tests/dota/test_effects_whole.py",
     "hp_regen_pct": "tests/dota/test_effects_whole.py",
+    "turn_rate_set": "tests/dota/test_tooltips_items_boots.py",
     "mana_cost_red_pct": "of a talent: tests/dota/test_talents.py",
 }
 
@@ -99,6 +100,8 @@ def expected(before: dict[str, float], hero: str, sums: dict[str, float], passes
     if "ms_pct" in sums:
         speed = before["move_speed"] + HEROES[hero]["move_speed"] * sums["ms_pct"] / 100
         out["move_speed"] = min(max(speed, RULES["combat"]["move_speed_min"]), RULES["combat"]["move_speed_max"])
+    if "ms_flat" in sums:
+        out["move_speed"] = out.get("move_speed", before["move_speed"]) + sums["ms_flat"]
     if "ms_set" in sums:
         out["move_speed"] = sums["ms_set"]
     if passes != 1:
@@ -119,7 +122,7 @@ def added(subject: str, n: stated.Stated, fight: Fight, bearer: int) -> dict[str
     ours = bearer in (SEEN_HERO, MATE)
     for name, value in gives(n, ranged(fight.names[bearer]), ranged(fight.hero), ours).items():
         stem = name.removesuffix("_minus")
-        stem = {"ms_flat_or_pct": "ms_pct", "hp_regen_pct": "hp_regen_amp_pct"}.get(stem, stem)
+        stem = {"hp_regen_pct": "hp_regen_amp_pct"}.get(stem, stem)
         assert stem in ADDED or stem in SHARES or stem in BY_EFFECT, stem
         if not isinstance(value, list) and value != "unlimited_on_target" and stem not in BY_EFFECT:
             out[stem] = stated.number(d, value, rank) * (-1 if name.endswith("_minus") else 1)

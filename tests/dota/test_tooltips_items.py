@@ -121,20 +121,23 @@ def test_bloodstone_charges_regenerate_health_and_mana(duel: Duel) -> None:
 
 
 def test_unused_aegis_heals(duel: Duel) -> None:
-    """Tooltip: if it expires, it heals over 5 seconds, unless its bearer is hurt."""
+    """Tooltip: if it expires, it heals over 5 seconds, unless its bearer is hurt; a fifth of health and mana each
+    second (public wikis)."""
     for hurt in (False, True):
         arena = duel()
         assert arena.world.give_item(0, "item_aegis")
         arena.seconds(298)
         a = wounded(arena, 100)
+        arena.world.set_unit(a, mana=0)
         while any(i and i[0] == "item_aegis" for i in arena.world.hero(0)["items"]):
             arena.world.step()
         if hurt:
             arena.seconds(0.5)
             arena.world.damage(arena.unit(5), a, 1, "pure")
         arena.seconds(5.2)
-        full = arena.world.unit(a)["max_hp"]
-        assert (arena.hp(a) > 0.95 * full) != hurt, f"hurt={hurt}: {arena.hp(a)} of {full}"
+        now = arena.world.unit(a)
+        assert (now["hp"] > 0.95 * now["max_hp"]) != hurt, f"hurt={hurt}: {now['hp']} of {now['max_hp']}"
+        assert (now["mana"] > 0.95 * now["max_mana"]) != hurt, f"hurt={hurt}: {now['mana']} of {now['max_mana']}"
 
 
 # ---- runes in a bottle ----------------------------------------------------------------------------------------------

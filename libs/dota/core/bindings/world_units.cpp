@@ -60,6 +60,8 @@ nb::dict unit_dict(PyWorld& p, const Unit& u) {
   d["armor"] = u.armor;
   d["magic_resist"] = u.magic_resist;
   d["move_speed"] = u.move_speed;
+  d["turn_rate"] = u.turn_rate;
+  d["status_resist"] = u.status_resist;
   d["attack_speed"] = u.attack_speed;
   d["attack_interval"] = u.attack_interval;
   d["attack_point"] = u.attack_point;

@@ -43,6 +43,7 @@ void read_targets(const Node& n, AbilityDef& a) {
   a.target_immune_enemies = has(flags, "magic_immune_enemies");
   a.target_immune_allies = !has(flags, "not_magic_immune_allies");
   a.target_invulnerable = has(flags, "invulnerable");
+  a.target_ancients = !has(flags, "not_ancients");
 }
 
 // What the action reads (Berner et al. 2019, Table 5). A point that a circle is dropped on is aimed at the
@@ -133,6 +134,9 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.cooldown = numbers(n, "cooldown");
   a.mana_cost = numbers(n, "mana_cost");
   read_changes(n, a);
+  if (const Node* specials = n.find("specials"))
+    if (const Node* range = specials->find("cast_range_enemy")) a.cast_range_enemy = numbers(*range, "v").at(0);
+  a.free_on_self = n.num("free_on_self", 0) > 0;
   const Node* shared = n.find("shared_cooldown");
   if (shared && shared->is(Node::Type::String)) a.shared_cooldown = cooldown_group(t, shared->string);
   a.target = target_type(n, a, behavior);
@@ -220,6 +224,7 @@ ItemDef read_item(const std::string& name, const Node& n, const Node& items) {
   d.sold_secretly = n.num("secret_shop", 0) > 0;
   d.side_shop = n.num("side_shop", 0) > 0;
   d.excluded = n.find("excluded") != nullptr;
+  d.counts_once = n.num("counts_once", 0) > 0;
   d.base_level = whole(n, "base_level", 1);
   const bool boots = built_from_boots(items, name);
   if (const Node* stats = n.find("stats"))

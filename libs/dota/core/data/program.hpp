@@ -61,6 +61,9 @@ enum class Stat : std::uint8_t {
   TrueSightR,
   ManaRegenPlain,  // not multiplied by what increases mana regeneration by a share
   DmgTakenPct,
+  BootsMsFlat,
+  TurnRateSet,
+  HealGivenAmpPct,
   Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);

@@ -7,7 +7,7 @@ namespace dota {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, Stat>, 46> kNames{{
+constexpr std::array<std::pair<const char*, Stat>, 48> kNames{{
     {"ms_pct", Stat::MsPct},
     {"ms_flat", Stat::MsFlat},
     {"ms_set", Stat::MsSet},
@@ -54,6 +54,8 @@ constexpr std::array<std::pair<const char*, Stat>, 46> kNames{{
     {"night_vision", Stat::VisionNight},
     {"respawn_red", Stat::RespawnRed},
     {"block", Stat::Block},
+    {"turn_rate_set", Stat::TurnRateSet},
+    {"heal_given_amp_pct", Stat::HealGivenAmpPct},
 }};
 
 }  // namespace
@@ -69,7 +71,7 @@ Stat parse_stat(const std::string& name, float* sign) {
 }
 
 Stat parse_item_stat(const std::string& name) {
-  return name == "ms_pct" ? Stat::BootsMsPct : parse_stat(name, nullptr);
+  return name == "ms_pct" ? Stat::BootsMsPct : name == "ms_flat" ? Stat::BootsMsFlat : parse_stat(name, nullptr);
 }
 
 }  // namespace dota

@@ -118,7 +118,8 @@ struct AbilityDef {
       false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
   bool target_ally_self = false;  // of its own side it is aimed at its caster alone (Eul's)
   bool blinks_to_target = false;  // to another unit than its caster (Blink Strike)
-  bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false;
+  bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false,
+       target_ancients = true;
   bool pierces_immunity = false, pierces_immunity_scepter = false;  // the second: with Aghanim's Scepter
   bool at_point = false;            // can be aimed at the ground, also where it is aimed at units
   bool granted_by_scepter = false;  // not learned: its rank is 1 with Aghanim's Scepter
@@ -130,6 +131,8 @@ struct AbilityDef {
   TargetType target = TargetType::None;
   std::vector<float> cast_range, cast_point, channel_time, cooldown, mana_cost;
   std::vector<float> cast_range_buffer;  // how much farther the target may go during the cast; empty: anywhere
+  float cast_range_enemy = 0;            // of an item used on an enemy, where it is another; 0: the same
+  bool free_on_self = false;             // no cooldown when it is used on its bearer
   std::vector<CastChange> changes;       // cast_number() counts them
   Program program;                       // compiled effects
   float at(const std::vector<float>& v, int level) const {
@@ -142,7 +145,8 @@ struct ItemDef {
   int cost = 0, initial_charges = 0, stock_max = 0, stock_initial = 0;
   float stock_time = 0, stock_first_s = 0;  // between two, and game time of the first after the initial ones
   bool stackable = false, consumable = false, purchasable = true, requires_charges = false, secret_shop = false,
-       side_shop = false, sold_secretly = false, excluded = false;  // secret_shop: sold nowhere else
+       side_shop = false, sold_secretly = false, excluded = false,  // secret_shop: sold nowhere else
+      counts_once = false;                                          // a second one gives nothing (Wind Lace)
   int recipe_cost = 0, base_level = 1;  // base_level: rank at which its active runs (Dagon)
   bool sellable = true, droppable = true, consumed_recharge = false;  // last: buying it again adds its charges
   std::vector<std::vector<int>> recipes;                              // alternatives of component item indices

@@ -39,7 +39,8 @@ void launch(Context& c, Unit& u, Unit& target) {
   const bool ranged = def.projectile_speed > 0;
   const int low = floor_to_int(u.dmg_min), high = floor_to_int(u.dmg_max);
   AttackRoll roll;
-  roll.damage = static_cast<float>(low + w.rng.below(std::max(0, high - low) + 1)) + u.dmg_bonus;
+  roll.base = static_cast<float>(low + w.rng.below(std::max(0, high - low) + 1));
+  roll.damage = roll.base + u.dmg_bonus;
   u.last_attack = w.time;
   if (target.team < kTeams && target.team != u.team && !cell_visible(w, target.team, u.pos))
     u.shown_until = w.time + kShownSeconds;
@@ -135,7 +136,8 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
 
 void strike_at_once(Context& c, Unit& source, Unit& target, AttackRoll roll) {
   const int low = floor_to_int(source.dmg_min), high = floor_to_int(source.dmg_max);
-  roll.damage = static_cast<float>(c.world.rng.between(low, std::max(low, high))) + source.dmg_bonus;
+  roll.base = static_cast<float>(c.world.rng.between(low, std::max(low, high)));
+  roll.damage = roll.base + source.dmg_bonus;
   roll.instant = true;
   on_attack_start(c, source, target, roll);
   land_attack(c, &source, target, roll.damage, roll.crit);

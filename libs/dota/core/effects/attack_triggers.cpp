@@ -110,9 +110,10 @@ void denying_procs(Context& c, Unit& source, Unit& target) {
   });
 }
 
-void break_regeneration_boots(Context& c, Unit& u) {
+// By an attack that the bearer suffers, or makes on a hero, or with some boots on anyone.
+void break_regeneration_boots(Context& c, Unit& u, bool by_any) {
   each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.cond != Cond::NotBroken) return;
+    if (n.cond != Cond::NotBroken || !(by_any || n.any_attack_breaks)) return;
     const Invocation inv = invocation_of(c, m);
     m.ready = c.world.time + number(c, inv, n, Role::BrokenFor);
     if (fill_stats(c, inv, n, u, m)) u.stats_dirty = true;
@@ -242,9 +243,12 @@ float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere)
 
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
   const bool creature = takes_attack_effects(source, target);
-  float best_crit = roll.crit_pct, bonus = 0;
+  // unseen: out of invisibility, which no crit multiplies
+  float best_crit = roll.crit_pct, bonus = 0, unseen = 0;
   each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int i) {
-    if (roll.instant && n.prim != Prim::Crit && n.prim != Prim::Quelling && n.prim != Prim::TrueStrikeProc) return;
+    const bool rolls =
+        n.prim == Prim::Crit || n.prim == Prim::Quelling || n.prim == Prim::TrueStrikeProc || n.prim == Prim::Proc;
+    if (roll.instant && !rolls) return;
     const Invocation inv = invocation_of(c, m);
     switch (n.prim) {
       case Prim::Crit:
@@ -253,13 +257,24 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         break;
       case Prim::Quelling:
         // Against creeps, own ones that are denied included.
-        if (is_basic(target) && target.kind != UnitKind::Roshan)
-          bonus += number(c, inv, n, is_ranged(c, source) ? Role::Ranged : Role::Melee);
+        if (is_basic(target) && target.kind != UnitKind::Roshan) {
+          const bool ranged = is_ranged(c, source);
+          bonus += number(c, inv, n, ranged ? Role::Ranged : Role::Melee);
+          bonus +=
+              roll.base * (number(c, inv, n, ranged ? Role::RangedPct : Role::MeleePct, nullptr, 100) / 100 - 1);
+        }
         break;
       case Prim::TrueStrikeProc:
         if (creature && fires(c, m, n, inv, source)) {
           roll.true_strike = true;
           if (m.stacks < 255) ++m.stacks;  // its damage waits for the attack to land
+        }
+        break;
+      case Prim::Proc:  // one that cannot be evaded is rolled here, and waits for the attack to land
+        if (n.on == Trigger::AttackLanded && n.given(Role::TrueStrike) && creature && affects(c, inv, n, target) &&
+            (m.ability == c.sure_proc || fires(c, m, n, inv, source))) {
+          roll.true_strike = true;
+          if (m.stacks < 255) ++m.stacks;
         }
         break;
       case Prim::Smoke:
@@ -275,7 +290,7 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
           break;
         }
         if (m.flags & kModPassive) break;
-        bonus += number(c, inv, n, Role::BreakBonusDamage);
+        if (creature) unseen += number(c, inv, n, Role::BreakBonusDamage);
         Invocation broken = inv;
         broken.target = c.world.handle(target);
         broken.point = broken.centre = target.pos;
@@ -304,7 +319,7 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         best_crit = std::max(best_crit, number(c, inv, n, Role::AttackersCritPct));
       if (n.given(Role::AttackersCritPct) && n.given(Role::TrueStrike)) roll.true_strike = true;
     });
-  roll.damage = ((roll.damage + bonus) * roll.share + roll.plus) * best_crit / 100;
+  roll.damage = ((roll.damage + bonus) * roll.share + roll.plus) * best_crit / 100 + unseen;
   if (creature) roll.damage += backstab(c, source, target, roll.from_anywhere);
   roll.crit = roll.crit || best_crit > 100;
 }
@@ -333,8 +348,8 @@ void struck(Context& c, Unit& source, Unit& target) {
 
 void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled) {
   World& w = c.world;
-  if (target.kind == UnitKind::Hero) break_regeneration_boots(c, source);
-  break_regeneration_boots(c, target);
+  break_regeneration_boots(c, source, target.kind == UnitKind::Hero);
+  break_regeneration_boots(c, target, true);
   if (source.team != target.team && is_building(target.kind)) {
     orbs_on_building(c, source, target);
     return struck(c, source, target);  // Frost Armor
@@ -360,9 +375,14 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
     if (!target.alive) return;
     switch (n.prim) {
       case Prim::Proc:
-        if (n.on == Trigger::AttackLanded && affects(c, inv, n, target) &&
-            (m.ability == c.sure_proc || fires(c, m, n, inv, source)))
-          run_range(c, inv, n.then_first, n.then_count);
+        if (n.on != Trigger::AttackLanded) break;
+        if (n.given(Role::TrueStrike)) {
+          if (m.stacks == 0) break;
+          --m.stacks;
+        } else if (!affects(c, inv, n, target) || (m.ability != c.sure_proc && !fires(c, m, n, inv, source))) {
+          break;
+        }
+        run_range(c, inv, n.then_first, n.then_count);
         break;
       case Prim::Bash:
         if (suffered(m) || !affects(c, inv, n, target)) break;

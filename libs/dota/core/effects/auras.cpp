@@ -37,8 +37,12 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
     if (u.mana < cost) return switch_off(c, u, inv.ability);
     give_mana(c, u, -cost);
   }
-  const UnitList near = select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
-                                      n.global_radius ? kGlobal : number(c, inv, n, Role::R));
+  Who whom = n.to == Who::Default ? Who::Enemies : n.to;
+  if (n.on == Trigger::ToggleIncludeCreeps)  // switched, it leaves out all but heroes
+    if (const ItemState* item = item_state(w, u, slot_of(c, u, carrier.ability)); item && item->toggle > 0)
+      whom = Who::AlliedHeroes;
+  const UnitList near =
+      select_around(c, inv, n, whom, u.pos, n.global_radius ? kGlobal : number(c, inv, n, Role::R));
   if (!n.stats.empty() || n.status != 0) {
     const float linger = number(c, inv, n, Role::Linger, nullptr, kLinger);
     for (Unit& target : near) {

@@ -30,8 +30,11 @@ bool spends_all_charges(const Program& p) {
 
 void end_invisibility(Context& c, Unit& u) {
   each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
-    if (n.prim == Prim::Invis && !(m.flags & kModPassive)) return remove_modifier(c, i);
-    if (n.prim == Prim::Invis && n.reappears) reappear(c, u, m, n);
+    if (n.prim != Prim::Invis) return;
+    if (n.reappears)
+      reappear(c, u, m, n);
+    else if (!(m.flags & kModPassive))
+      remove_modifier(c, i);
   });
 }
 
@@ -40,10 +43,21 @@ bool blocked(Context& c, const Invocation& inv) {
   Unit* target = c.world.get(inv.target);
   if (!target || target->team == inv.team) return false;
   bool taken = false;
-  each_modifier(c, *target, [&](Modifier& m, const EffectNode& n, int) {
+  each_modifier(c, *target, [&](Modifier& m, const EffectNode& n, int i) {
     if (taken || n.prim != Prim::SpellBlock || !c.world.due(m.ready)) return;
-    m.ready = c.world.time + number(c, invocation_of(c, m), n, Role::Icd);
     taken = true;
+    const float ready = c.world.time + number(c, invocation_of(c, m), n, Role::Icd);
+    m.ready = ready;
+    // The item that gave the block is on cooldown with it, in the hands of whoever has it.
+    Unit* giver = c.world.get(m.source);
+    const int slot = giver && c.tables.abilities[m.ability].is_item >= 0 ? slot_of(c, *giver, m.ability) : -1;
+    if (ItemState* item = slot >= 0 ? item_state(c.world, *giver, slot) : nullptr) item->ready = ready;
+    if (giver && giver != target) {
+      each_modifier(c, *giver, [&](Modifier& own, const EffectNode& o, int) {
+        if (o.prim == Prim::SpellBlock && own.ability == m.ability) own.ready = std::max(own.ready, ready);
+      });
+      remove_modifier(c, i);
+    }
   });
   return taken;
 }
@@ -93,6 +107,22 @@ void toggle(Context& c, Unit& u, Invocation& inv, int slot) {
   if (item) item->toggle = on ? 1 : 0;
   if (on) return run_trigger(c, inv, Trigger::Toggle);
   end_toggled(c, u, inv.ability);
+}
+
+// Lends the block that an item gives its bearer to an ally, for as long as the bearer is without it.
+void lend_spell_block(Context& c, Unit& bearer, const Invocation& inv, const AbilityDef& a) {
+  Unit* ally = c.world.get(inv.target);
+  if (!ally || ally == &bearer || ally->team != bearer.team) return;
+  for (const std::uint16_t r : a.program.roots) {
+    const EffectNode& n = a.program.nodes[r];
+    if (n.prim != Prim::SpellBlock || !n.transferable) continue;
+    const float lasts = number(c, inv, n, Role::Icd);
+    if (Modifier* lent = add_modifier(c, *ally, inv, n, r, lasts))
+      lent->flags = static_cast<std::uint8_t>(lent->flags & ~(kModDispellable | kModStrong));
+    each_modifier(c, bearer, [&](Modifier& own, const EffectNode& o, int) {
+      if (o.prim == Prim::SpellBlock && own.ability == a.id) own.ready = c.world.time + lasts;
+    });
+  }
 }
 
 void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
@@ -215,6 +245,7 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
   if (a.blinks_to_target && &target == &caster) return false;
   const bool hero = target.kind == UnitKind::Hero;
   if (is_building(target.kind) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;
+  if (!a.target_ancients && c.tables.units[target.type].ancient) return false;
   if (target.status & (kBanished | kUntargetable)) return false;
   if ((target.status & kInvulnerable) && !a.target_invulnerable) return false;
   if (ally) return a.target_immune_allies || !(target.status & kSpellImmune);
@@ -265,7 +296,10 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
   }
   if (a->channelled) run_trigger(c, inv, Trigger::Channel);
   Unit* after = c.world.get(self);
-  if (after && slot >= 16) after_item_use(c, *after, *a, slot);
+  if (after && slot >= 16) {
+    lend_spell_block(c, *after, inv, *a);
+    after_item_use(c, *after, *a, slot);
+  }
 }
 
 void channel_end(Context& c, Unit& caster, bool finished) {
@@ -313,7 +347,9 @@ void switch_off(Context& c, Unit& u, int ability) {
 
 void reappear(Context& c, Unit& u, Modifier& m, const EffectNode& n) {
   m.status = 0;
-  m.ready = c.world.time + number(c, invocation_of(c, m), n, Role::Fade);
+  const Invocation inv = invocation_of(c, m);
+  m.ready = c.world.time + number(c, inv, n, Role::Fade);
+  if (fill_stats(c, inv, n, u, m)) u.stats_dirty = true;
   refresh_status(c, u);
 }
 

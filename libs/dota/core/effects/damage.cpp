@@ -2,6 +2,7 @@
 
 #include "effects/damage.hpp"
 #include "effects/neutrals.hpp"
+#include "effects/running.hpp"
 #include "effects/triggers.hpp"
 #include "map/protection.hpp"
 #include "world/game_rules.hpp"
@@ -78,20 +79,25 @@ float deal_damage(Context& c, const DamageInfo& d) {
       break;
     case DamageType::Magical:
       if (target->status & kSpellImmune) return 0;
-      amount *= 1 - target->magic_resist;
+      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
+      if (d.source) amount *= d.source->dmg_dealt;
+      // A barrier takes the damage before the resistance lowers it (public wikis, Pipe of Insight).
+      amount = absorb_damage(c, *target, amount, d.type, d.attack) * (1 - target->magic_resist);
       break;
     case DamageType::Pure:
     case DamageType::HpLoss:
       break;
   }
-  if (d.source && d.ability >= 0 && d.type != DamageType::HpLoss) amount *= 1 + d.source->spell_amp;
-  if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
+  const bool outgoing = d.source && (d.type == DamageType::Physical || d.type == DamageType::Pure);
+  if (outgoing && d.ability >= 0) amount *= 1 + d.source->spell_amp;
+  if (outgoing) amount *= d.source->dmg_dealt;
   if (d.type != DamageType::HpLoss) amount *= target->dmg_taken;
   if (is_building(target->kind) && w.due(target->backdoor_until) && target->team < kTeams && d.source &&
       d.source->team != target->team &&
       (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
     amount *= 1 - c.tables.game->backdoor_reduction;
-  if (d.type != DamageType::HpLoss) amount = absorb_damage(c, *target, amount, d.type, d.attack);
+  if (d.type != DamageType::HpLoss && d.type != DamageType::Magical)
+    amount = absorb_damage(c, *target, amount, d.type, d.attack);
   if (amount <= 0 || !target->alive) return 0;
 
   const float lost = std::min(amount, d.nonlethal ? std::max(target->hp - 1, 0.0f) : target->hp);
@@ -122,6 +128,11 @@ float take_mana(Unit& target, float amount) {
   const float lost = std::min(target.mana, amount * (1 - target.mana_cost_red));
   target.mana -= lost;
   return lost;
+}
+
+void heal_by(Context& c, Handle healer, Unit& target, float amount) {
+  const Unit* by = c.world.get(healer);
+  heal(c, target, by ? amount * (1 + stat_sum(c.world, *by, Stat::HealGivenAmpPct) / 100) : amount);
 }
 
 void give_mana(Context& c, Unit& target, float amount) {

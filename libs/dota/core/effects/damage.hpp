@@ -22,6 +22,8 @@ float deal_damage(Context& c, const DamageInfo& d);
 void heal(Context& c, Unit& target, float amount);
 // Takes mana away, less by the unit's reduction of mana costs and losses. Returns what it lost.
 float take_mana(Unit& target, float amount);
+// Heals as much more as the healer gives (Holy Locket).
+void heal_by(Context& c, Handle healer, Unit& target, float amount);
 void give_mana(Context& c, Unit& target, float amount);
 void kill(Context& c, Unit& victim,
           Unit* killer);                   // bounties, XP, events, respawn timers, buildings' consequences

@@ -36,12 +36,13 @@ void strike_back(Context& c, Unit& bearer, Unit& attacker, const Invocation& inv
   }
 }
 
-// Aeon Disk: below its threshold, and alive, its bearer is cleansed and out of the fight for a moment.
-void guard(Context& c, Unit& u, Modifier& m, const EffectNode& n) {
+// Aeon Disk: below its threshold its bearer is cleansed and out of the fight for a moment. The blow that set it
+// off takes no more health than down to the threshold (patch 7.07c).
+void guard(Context& c, Unit& u, Modifier& m, const EffectNode& n, float before) {
   const Invocation inv = invocation_of(c, m);
-  if ((m.flags & kModAura) || !c.world.due(m.ready) ||
-      u.hp >= u.max_hp * number(c, inv, n, Role::ThresholdPct) / 100 || u.hp < 1e-3f)
-    return;
+  const float least = u.max_hp * number(c, inv, n, Role::ThresholdPct) / 100;
+  if ((m.flags & kModAura) || !c.world.due(m.ready) || u.hp >= least) return;
+  u.hp = std::max(u.hp, std::min(before, least));
   m.ready = c.world.time + number(c, inv, n, Role::Icd);
   const int node = m.node;
   dispel(c, u, true, n.strong);
@@ -79,8 +80,8 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
       m.ready = w.time + number(c, invocation_of(c, m), n, is_ranged(c, target) ? Role::Ranged : Role::Melee);
     if (n.cond == Cond::NotVisibleToEnemy && source && source->team == kNeutralTeam)
       m.ready = std::max(m.ready, w.time + number(c, invocation_of(c, m), n, Role::DisabledByNeutralDamage));
-    if (n.prim == Prim::LowHpGuard && player) return guard(c, target, m, n);
-    if (n.prim == Prim::DamageReturn && player && source->alive && !blow.no_reflect &&
+    if (n.prim == Prim::LowHpGuard && player) return guard(c, target, m, n, target.hp + amount);
+    if (n.prim == Prim::DamageReturn && enemy && source->alive && !blow.no_reflect &&
         blow.type != DamageType::HpLoss) {
       DamageInfo back;
       back.source = &target;

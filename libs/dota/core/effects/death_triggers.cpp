@@ -29,7 +29,8 @@ void count_death(Context& c, Unit& u, ItemState& item, int ability, const Effect
   int change = 0;
   if (&u == &victim)
     change = n.given(Role::LostFracKept)
-                 ? static_cast<int>(static_cast<float>(item.charges) * (number(c, inv, n, Role::LostFracKept) - 1))
+                 ? static_cast<int>(static_cast<float>(item.charges) * number(c, inv, n, Role::LostFracKept)) -
+                       item.charges
                  : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
   else if (u.alive && u.team != victim.team && distance(u.pos, victim.pos) <= number(c, inv, n, Role::R))
     change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));

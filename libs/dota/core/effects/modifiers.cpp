@@ -161,6 +161,9 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
       case StatSet::PerCharge:
         meant = true;
         break;
+      case StatSet::Unseen:
+        meant = m.status != 0;  // it has faded in
+        break;
     }
     if (s.set == StatSet::Main && n.cond == Cond::NotBroken && !c.world.due(m.ready)) meant = false;
     if (n.cond == Cond::NoDamageForCooldown && !c.world.due(m.ready)) meant = false;
@@ -408,7 +411,8 @@ void refresh_status(const Context& c, Unit& u) {
 float stat_sum(const World& w, const Unit& u, Stat s) {
   float sum = 0, rest = 1;
   const bool product = multiplicative(s);
-  const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct || s == Stat::TrueSightR;
+  const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct || s == Stat::BootsMsFlat ||
+                        s == Stat::TurnRateSet || s == Stat::TrueSightR;
   for (int i = u.modifiers; i >= 0; i = w.modifiers[i].next) {
     const Modifier& m = w.modifiers[i];
     if (!active(u, m)) continue;

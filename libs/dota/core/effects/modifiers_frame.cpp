@@ -37,8 +37,9 @@ void flow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   m.next_tick = now;
   Invocation inv = invocation_of(c, m);
   const float pct = number(c, inv, n, Role::PctMaxPerSec) / 100;
-  if (n.prim == Prim::Hot) {
-    heal(c, u, (-m.per_tick + pct * u.max_hp) * seconds);
+  if (n.prim == Prim::Hot || n.prim == Prim::Heal) {
+    const float current = number(c, inv, n, Role::PctCurrentHpPerSec) / 100;
+    heal_by(c, m.source, u, (-m.per_tick + pct * u.max_hp + current * u.hp) * seconds);
   } else if (n.prim == Prim::ManaOverTime) {
     give_mana(c, u, (m.mana_per_tick + pct * u.max_mana) * seconds);
   } else if (n.prim == Prim::HpCost) {
@@ -179,6 +180,7 @@ void modifiers_frame(Context& c) {
 
     if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in
       m.status = n.status;
+      fill_stats(c, invocation_of(c, m), n, u, m);
       mark_dirty(c, u);
       if (n.prim == Prim::Invis) vanish(c, u);
     }
@@ -195,7 +197,7 @@ void modifiers_frame(Context& c) {
       }
       if (m.owner < 0 || m.generation != generation) continue;  // the tick killed its bearer
     }
-    if ((slow || over) && (n.prim == Prim::Hot || n.prim == Prim::ManaOverTime ||
+    if ((slow || over) && (n.prim == Prim::Hot || n.prim == Prim::Heal || n.prim == Prim::ManaOverTime ||
                            (n.prim == Prim::HpCost && n.given(Role::PerSec)))) {
       flow(c, m, n, u);
       if (n.ends_on == EndsOn::DamageOrFull && full(u)) {

@@ -41,7 +41,19 @@ struct Value {
 };
 
 // Which units a stat of a modifier is for.
-enum class StatSet : std::uint8_t { Main, Self, Creep, Ranged, Ally, Enemy, Else, PerStack, PerCharge, LowHp };
+enum class StatSet : std::uint8_t {
+  Main,
+  Self,
+  Creep,
+  Ranged,
+  Ally,
+  Enemy,
+  Else,
+  PerStack,
+  PerCharge,
+  LowHp,
+  Unseen
+};
 struct NodeStat {
   Stat stat = Stat::Count;
   StatSet set = StatSet::Main;
@@ -83,11 +95,14 @@ struct EffectNode {
   bool stacking = false, separate = false;  // modifier: a second application adds a stack; or a separate instance
   bool per_target = false;  // one on the caster for each target, as long as the target bears the cast's debuff
   bool own_only = false, instant_attack = false;
-  bool hits_all = false;       // periodic strike: everyone in reach at once
-  bool closest = false;        // periodic strike: the closest in reach
-  bool heroes_first = false;   // a random attack: another unit only where there is no hero
-  bool reappears = false;      // invis: an attack or a cast shows its bearer until it has faded again
-  bool counts_landed = false;  // mod: an attack that misses is none of its attacks
+  bool dur_is_cooldown = false;    // lasts as long as the cooldown of the cast
+  bool transferable = false;       // spell block: its item lends it to an ally
+  bool any_attack_breaks = false;  // passive stats: lost by attacks on anyone, not on heroes alone
+  bool hits_all = false;           // periodic strike: everyone in reach at once
+  bool closest = false;            // periodic strike: the closest in reach
+  bool heroes_first = false;       // a random attack: another unit only where there is no hero
+  bool reappears = false;          // invis: an attack or a cast shows its bearer until it has faded again
+  bool counts_landed = false;      // mod: an attack that misses is none of its attacks
   // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
   bool rests = false, rests_on_others = false;
   bool fixed = false;    // an aura: what it gives follows from its rank and from who bears it

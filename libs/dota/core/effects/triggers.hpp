@@ -9,9 +9,9 @@ struct DamageInfo;
 struct Invocation;
 
 struct AttackRoll {
-  float damage = 0;
-  float crit_pct = 100;       // the least that the attack does, in percent; the greatest crit counts
-  float share = 1, plus = 0;  // what the attack does of its damage, and besides, before crits
+  float damage = 0, base = 0;  // base: without what items and effects add
+  float crit_pct = 100;        // the least that the attack does, in percent; the greatest crit counts
+  float share = 1, plus = 0;   // what the attack does of its damage, and besides, before crits
   bool crit = false, true_strike = false;
   bool instant = false;        // it has no swing, and ends or uses up nothing of its attacker
   bool from_anywhere = false;  // it strikes the back from any side

@@ -17,13 +17,22 @@ struct StatTotals {
   float& operator[](Stat s) { return v[ordinal(s)]; }
 };
 
+// Whether an earlier slot has an item of the same kind that works.
+bool held_before(const Context& c, const HeroState& h, int slot) {
+  for (int i = 0; i < slot; ++i)
+    if (h.items[i].id == h.items[slot].id && c.world.due(h.items[i].enabled_at)) return true;
+  return false;
+}
+
 void add_items(const Context& c, const HeroState& h, StatTotals& t) {
   for (int slot = 0; slot < kInventory; ++slot) {
     const ItemState& item = h.items[slot];
     if (item.id < 0 || !c.world.due(item.enabled_at)) continue;
+    if (c.tables.items[item.id].counts_once && held_before(c, h, slot)) continue;
     for (const auto& [stat, value] : c.tables.items[item.id].stats) {
       switch (stat) {
         case Stat::BootsMsPct:
+        case Stat::BootsMsFlat:
           t[stat] = std::max(t[stat], value);
           break;
         case Stat::EvasionPct:
@@ -56,6 +65,8 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
           break;
         case Stat::MsSet:
         case Stat::BootsMsPct:
+        case Stat::BootsMsFlat:
+        case Stat::TurnRateSet:
         case Stat::TrueSightR:
           sum[ordinal(x.stat)] = std::max(sum[ordinal(x.stat)], x.value);
           break;
@@ -77,7 +88,7 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
       }
   }
   sum[ordinal(Stat::MissPct)] = 100 * (1 - miss);
-  for (const Stat s : {Stat::BootsMsPct, Stat::MsSet, Stat::TrueSightR}) {
+  for (const Stat s : {Stat::BootsMsPct, Stat::BootsMsFlat, Stat::MsSet, Stat::TurnRateSet, Stat::TrueSightR}) {
     float& value = sum[ordinal(s)];
     t[s] = std::max(t[s], value);
     value = 0;
@@ -239,7 +250,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.dmg_max = (base_max + u.extra_dmg) * base_factor;
   u.dmg_bonus = (t[Stat::Dmg] + t[def.projectile_speed > 0 ? Stat::DmgRanged : Stat::DmgMelee]) *
                 (1 + t[Stat::DmgPct] / 100);
-  u.turn_rate = def.turn_rate;
+  u.turn_rate = std::max(def.turn_rate, t[Stat::TurnRateSet]);
   u.radius = def.hull_radius;
   u.vision_day = def.vision_day + t[Stat::VisionFlat];
   u.vision_night = def.vision_night + t[Stat::VisionFlat] + t[Stat::VisionNight];
@@ -262,7 +273,8 @@ void refresh_stats(Context& c, Unit& u) {
     u.move_speed = t[Stat::MsSet];
   else
     u.move_speed =
-        std::clamp((def.move_speed + u.extra_ms + t[Stat::MsFlat]) * (1 + move_pct / 100), r.ms_min, r.ms_max);
+        std::clamp((def.move_speed + u.extra_ms + t[Stat::MsFlat] + t[Stat::BootsMsFlat]) * (1 + move_pct / 100),
+                   r.ms_min, r.ms_max);
 }
 
 }  // namespace dota

@@ -45,8 +45,9 @@ void delay_scrolls(Context& c, const Unit& u) {
       s.ready = std::max(s.ready, c.world.time) + g.boots_delay_scroll;
 }
 
-void start_cooldown(Context& c, const Unit& u, int slot, const AbilityDef& a, int level) {
+void start_cooldown(Context& c, const Unit& u, int slot, const AbilityDef& a, int level, const Unit* target) {
   World& w = c.world;
+  if (a.free_on_self && (!target || target == &u)) return;
   const float ready = w.time + cast_number(c, u, a, CastNumber::Cooldown, level) * (1 - u.cooldown_red);
   if (slot < 16) {
     AbilityState& s = *ability_state(w, u, slot);
@@ -77,8 +78,19 @@ Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o) {
   return o.point;
 }
 
+namespace {
+
+// The cast range for this order: that on enemies may be another.
+float reach_of(const Context& c, const Unit& u, const AbilityDef& a, int level, const Order& o) {
+  if (a.cast_range_enemy > 0 && o.type == OrderType::CastUnit)
+    if (const Unit* t = c.world.get(o.target); t && t->team != u.team) return a.cast_range_enemy + u.cast_range;
+  return cast_reach(c, u, a, level);
+}
+
+}  // namespace
+
 bool cast_in_range(const Context& c, const Unit& u, const AbilityDef& a, int level, const Order& o) {
-  float reach = cast_reach(c, u, a, level);
+  float reach = reach_of(c, u, a, level, o);
   if (reach <= 0 || o.type == OrderType::CastNoTarget || a.target == TargetType::Teleport) return true;
   if (o.type == OrderType::CastUnit && o.tree < 0)
     if (const Unit* t = c.world.get(o.target)) reach += u.radius + t->radius;
@@ -101,13 +113,13 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   if (!a) return;
   const ItemState* used = item_state(w, u, o.slot);
   const std::int16_t item = used ? used->id : std::int16_t{-1};
+  const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
   if (!switched_on(c, u, o.slot)) {  // what is switched off costs nothing
     u.mana = std::max(0.0f, u.mana - cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red));
-    start_cooldown(c, u, o.slot, *a, level);
+    start_cooldown(c, u, o.slot, *a, level, target);
   }
   if (a->target == TargetType::Teleport && u.hero >= 0) w.heroes[u.hero].last_teleport = w.time;
   if (a->target == TargetType::Teleport && item >= 0 && item != c.tables.game->tp_item) delay_scrolls(c, u);
-  const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
   record_event(c, EventKind::Cast, u, target, static_cast<int>(a - c.tables.abilities.data()),
                static_cast<float>(level));
   before_ability_cast(c, u, *a);
@@ -151,7 +163,7 @@ void run_cast(Context& c, Unit& u) {
       }
       u.act = Act::Walk;
       const float slack = target ? u.radius + target->radius : 0;
-      move_towards(c, u, aim, std::max(kArrive, cast_reach(c, u, *a, level) + slack - 1));
+      move_towards(c, u, aim, std::max(kArrive, reach_of(c, u, *a, level, o) + slack - 1));
       return;
     }
     u.velocity = Vec2{};

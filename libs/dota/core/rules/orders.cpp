@@ -2,6 +2,7 @@
 
 #include "effects/abilities.hpp"
 #include "effects/attack.hpp"
+#include "effects/modifiers.hpp"
 #include "effects/orders.hpp"
 #include "effects/units.hpp"
 #include "map/ground.hpp"
@@ -147,6 +148,7 @@ void issue_order(Context& c, Unit& u, const Order& o) {
         const Unit* target = w.get(o.target);
         if (!target || !valid_cast_target(c, u, *a, *target)) return;
       }
+      if (u.act == Act::Channel && !a->ignore_channel) break_channel(c, u);
       cast_now(c, u, o);
       return;
     }

@@ -14,6 +14,7 @@ namespace {
 // Keys of the data that are neither numbers nor words of a closed set.
 constexpr const char* kOtherKeys =
     "stats self_stats creep_stats ranged_stats ally_stats enemy_stats else_stats per_stack low_hp_stats "
+    "unseen_stats "
     "self_gains then "
     "enemies allies stack unit gives what pattern pick hits breaks_on reappears_on stat prefer counts needs "
     "targets "

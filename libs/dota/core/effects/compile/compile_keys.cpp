@@ -246,7 +246,8 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
   static const std::pair<const char*, StatSet> kSets[] = {
       {"stats", StatSet::Main},          {"self_stats", StatSet::Self},    {"creep_stats", StatSet::Creep},
       {"ranged_stats", StatSet::Ranged}, {"ally_stats", StatSet::Ally},    {"enemy_stats", StatSet::Enemy},
-      {"else_stats", StatSet::Else},     {"per_stack", StatSet::PerStack}, {"low_hp_stats", StatSet::LowHp}};
+      {"else_stats", StatSet::Else},     {"per_stack", StatSet::PerStack}, {"low_hp_stats", StatSet::LowHp},
+      {"unseen_stats", StatSet::Unseen}};
   if (n.prim == Prim::ToggleStat && key == "stats") {
     // The order in which power treads cycle is the order of Attribute: strength, agility, intelligence.
     const char* order[] = {"str", "agi", "int"};
@@ -282,6 +283,17 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
   }
   if (key == "unit" || key == "gives" || key == "while_on") {
     n.name = v.string;
+    return;
+  }
+  if (key == "transferable") {
+    n.transferable = v.number > 0;
+    return;
+  }
+  if (key == "breaks_on") {
+    n.any_attack_breaks = list_holds(&v, "attacking");
+    const bool heroes = list_holds(&v, "attacking_hero");
+    if (n.any_attack_breaks == heroes || !list_holds(&v, "attacked_by_any_unit") || v.list.size() != 2)
+      missing("passive_stats.breaks_on");
     return;
   }
   if (key == "what") {
@@ -362,6 +374,7 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     n.until_action = true;
     return;
   }
+  if (r == Role::Dur && v.is(Node::Type::String) && v.string == "@cooldown") n.dur_is_cooldown = true;
   Value number = value(key, v);
   const bool seconds = r == Role::Interval || r == Role::PulseInterval || r == Role::SpawnInterval;
   for (const Num* list : {&number.base, &number.scepter})

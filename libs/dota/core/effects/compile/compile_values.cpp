@@ -19,7 +19,6 @@ bool named(const Node* n, const std::string& text) {
 }  // namespace
 
 Stat node_stat(const std::string& key, float* sign) {
-  if (key == "ms_flat_or_pct") return parse_stat("ms_pct", sign);  // Mask of Madness: 25, of a percentage
   if (key == "evasion_minus") return parse_stat("evasion_pct_minus", sign);
   if (key == "hp_regen_pct_minus") return parse_stat("hp_regen_amp_pct_minus", sign);
   return parse_stat(key, sign);
@@ -41,6 +40,7 @@ void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
     }
     // What boots give while they are held (Tranquil Boots) does not add to what other boots give.
     if (is_item_ && n.prim == Prim::PassiveStats && s.stat == Stat::MsPct) s.stat = Stat::BootsMsPct;
+    if (is_item_ && n.prim == Prim::PassiveStats && s.stat == Stat::MsFlat) s.stat = Stat::BootsMsFlat;
     s.set = set;
     const bool pair = v.is(Node::Type::List);  // [near, far]
     if (pair && v.list.size() != 2) fail("stat '" + k + "' by distance needs two numbers");

@@ -68,14 +68,17 @@ void respawn_add(Context& c, Invocation& inv, const EffectNode& n, int node) {
     add_modifier(c, u, inv, n, node, number(c, inv, n, Role::Dur));
 }
 
-// Runs its effects on the targets that nothing of the same family has reached for so long.
+// Runs its effects on the targets that nothing of the same family has reached for so long. A limit that is the
+// cooldown is that of the cast, shortened as it is (patch 7.21, Mekansm).
 void once_per_unit(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  const float share = caster && n.dur_is_cooldown ? 1 - caster->cooldown_red : 1;
   for (Unit& u : select_targets(c, inv, n)) {
     bool reached = false;
     each_modifier(c, u, [&](Modifier&, const EffectNode& other, int) {
       reached = reached || (other.prim == Prim::OncePerUnit && other.family == n.family);
     });
-    if (reached || !add_modifier(c, u, inv, n, node, number(c, inv, n, Role::Dur))) continue;
+    if (reached || !add_modifier(c, u, inv, n, node, share * number(c, inv, n, Role::Dur))) continue;
     run_on(c, inv, n.then_first, n.then_count, u);
   }
 }
@@ -143,8 +146,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
        "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},
       {Prim::NextAttackMod, next_attack_mod, kActs, kLasts, 0, "stats expires true_strike", ""},
       {Prim::PassiveStats, as_learned, kHeld, kLasts, 0,
-       "stats else_stats per_charge broken_for melee ranged delay disabled_by_neutral_damage",
-       "breaks_on: attacks made on heroes and attacks suffered are the only words"},
+       "stats else_stats per_charge broken_for breaks_on melee ranged delay disabled_by_neutral_damage", ""},
       {Prim::DamageBlock, as_learned, kHeld, kLasts, 0, "amount chance_pct melee ranged", ""},
       {Prim::DispelOnDamage, as_learned, kHeld, kLasts, 0, "threshold reset_after counts", ""},
       {Prim::StatDrain, stat_drain, kActs, kLasts, 0, "stat amount per_sec dur hold break_dist stack", ""},

@@ -17,12 +17,6 @@ float charges_used(const Context& c, const Invocation& inv) {
   return item ? static_cast<float>(item->charges) : 0;
 }
 
-void each_target(Context& c, const Invocation& inv, const EffectNode& n, void (*act)(Context&, Unit&, float),
-                 float v) {
-  for (Unit& u : select_targets(c, inv, n))
-    act(c, u, v);
-}
-
 float gained(const Context& c, const Invocation& inv, const EffectNode& n) {
   return number(c, inv, n, Role::Amount) + number(c, inv, n, Role::PerCharge) * charges_used(c, inv);
 }
@@ -31,7 +25,7 @@ void heal_now(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (n.given(Role::Over)) {  // heals the mana it cost, evenly
     Unit* u = c.world.get(inv.caster);
     if (!u) return;
-    const float spent = u->mana * number(c, inv, n, Role::CostManaPct) / 100;
+    const float spent = std::min(u->mana, u->max_mana * number(c, inv, n, Role::CostManaPct) / 100);
     give_mana(c, *u, -spent);
     const float over = number(c, inv, n, Role::Over);
     if (Modifier* m = add_modifier(c, *u, inv, n, node, over)) {
@@ -40,11 +34,13 @@ void heal_now(Context& c, Invocation& inv, const EffectNode& n, int node) {
     }
     return;
   }
-  each_target(c, inv, n, heal, gained(c, inv, n));
+  for (Unit& u : select_targets(c, inv, n))
+    heal_by(c, inv.caster, u, gained(c, inv, n));
 }
 
 void mana_gain(Context& c, Invocation& inv, const EffectNode& n, int) {
-  each_target(c, inv, n, give_mana, gained(c, inv, n));
+  for (Unit& u : select_targets(c, inv, n))
+    give_mana(c, u, gained(c, inv, n));
 }
 
 void over_time(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -55,7 +51,7 @@ void over_time(Context& c, Invocation& inv, const EffectNode& n, int node) {
       const float seconds = number(c, inv, n, Role::Interval, nullptr, 1);
       const float pct = number(c, inv, n, Role::PctMaxPerSec, &u) / 100;
       if (hot)
-        heal(c, u, (rate + pct * u.max_hp) * seconds);
+        heal_by(c, inv.caster, u, (rate + pct * u.max_hp) * seconds);
       else
         give_mana(c, u, (rate + pct * u.max_mana) * seconds);
       continue;
@@ -154,7 +150,8 @@ void charges(Context&, Invocation&, const EffectNode&, int) {}  // kept by modif
 std::span<const PrimitiveSpec> resource_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
       {Prim::Heal, heal_now, kActs, kOnce, 0, "amount per_charge over cost_mana_pct", ""},
-      {Prim::Hot, over_time, kActs, kLasts, 0, "per_sec pct_max_per_sec total interval dur ends_on", ""},
+      {Prim::Hot, over_time, kActs, kLasts, 0,
+       "per_sec pct_max_per_sec pct_current_hp_per_sec total interval dur ends_on", ""},
       {Prim::ManaOverTime, over_time, kActs, kLasts, 0, "per_sec pct_max_per_sec total interval dur ends_on", ""},
       {Prim::ManaGain, mana_gain, kActs, kOnce, 0, "amount per_charge",
        "temporary: mana given for a time only, as by Soul Ring, is spent at once"},

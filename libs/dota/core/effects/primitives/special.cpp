@@ -89,7 +89,7 @@ std::span<const PrimitiveSpec> special_primitives() {
       {Prim::ChargeOnNearbyDeath, carried, kHeld, kLasts, 0,
        "r first then lose_on_death lose_on_death_frac_kept closest_only", ""},
       {Prim::ToggleStat, carried, kHeld, kLasts, 0, "stats amount", ""},
-      {Prim::SpellBlock, carried, kHeld, kLasts, 0, "icd", "transferable: it is never given away"},
+      {Prim::SpellBlock, carried, kHeld, kLasts, 0, "icd transferable", ""},
       {Prim::Reincarnate, carried, kHeld, kLasts, 0, "",
        "delay: rules.json's aegis_delay_s; expires: rules.json's aegis_expires_s"},
       {Prim::RuneStore, carried, kActs, kOnce, 0, "", ""},

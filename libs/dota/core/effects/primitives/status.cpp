@@ -4,6 +4,7 @@
 #include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/running.hpp"
+#include "effects/units.hpp"
 #include "map/map_data.hpp"
 #include "map/spatial.hpp"
 
@@ -21,6 +22,13 @@ void end_teleport(Context& c, Unit& u) {
   int level = 0;
   const AbilityDef* a = slot_ability(c, u, u.order.slot, &level);
   if (a && a->root_disables) break_channel(c, u);
+}
+
+// Weakens its target to magic at once: damage of the same cast counts it.
+void ethereal(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  add_to_targets(c, inv, n, node);
+  for (Unit& u : select_targets(c, inv, n))
+    if (u.stats_dirty) refresh_stats(c, u);
 }
 
 void root(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -115,13 +123,13 @@ std::span<const PrimitiveSpec> status_primitives() {
        "kills_illusions: the game has no illusions"},
       {Prim::Mute, status, kActs, kLasts, kMuted, "dur", ""},
       {Prim::Break, status, kActs, kLasts, kBroken, "dur", ""},
-      {Prim::Ethereal, status, kActs, kLasts, kEthereal | kAttackImmune | kDisarmed, "dur mr_pct", ""},
+      {Prim::Ethereal, ethereal, kActs, kLasts, kEthereal | kAttackImmune | kDisarmed, "dur mr_pct", ""},
       {Prim::PhysicalImmune, status, kActs, kLasts, kPhysicalImmune, "dur r", ""},
       {Prim::Phase, status, kActs, kLasts, kPhased, "dur", ""},
       {Prim::Taunt, taunt, kActs, kLasts, kTaunted, "dur pierces_immunity", ""},
       {Prim::Fear, fear, kActs, kLasts, kTaunted | kSilenced | kMuted | kDisarmed, "dur", ""},
       {Prim::Invis, invis, kActs | kHeld, kLasts, kInvisible,
-       "dur fade stats break_bonus_damage reappears_on requires_standing_still",
+       "dur fade stats unseen_stats break_bonus_damage reappears_on requires_standing_still",
        "phase: a unit that cannot be seen is walked through"},
       {Prim::SpellImmune, spell_immune, kActs, kLasts, kSpellImmune, "dur level_up_per_use", ""},
       {Prim::Cyclone, cyclone, kActs, kLasts, kStunned | kInvulnerable | kUntargetable, "dur land_damage", ""},
