@@ -1,11 +1,16 @@
 """Lane creeps from rules.json lane_creeps and creep_ai: waves, upgrades, walking, fighting, aggro."""
 
+import math
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from tests.dota.arena import CENTRE
+from tests.dota.tooltip_scenes import cast, scene
+
 MID_ONLY = [False, True, False]
+TAUNTED = 1 << 13
 
 
 def wave(world: Any, team: int = 0) -> Counter[str]:
@@ -186,3 +191,21 @@ def test_a_hero_in_front_does_not_keep_two_first_waves_peaceful(new_world: Any) 
     world.step(12)
     struck = {world.unit(creep)["attack_target"] for creep in ours}
     assert -1 not in struck and struck <= {*theirs, world.hero(5)["unit"]}
+
+
+def test_creeps_walk_on_after_a_fear(core: Any) -> None:
+    """Scream of Pain frightens for 1.5 s with its talent; then a creep follows its lane again."""
+    arena = scene(core, "queenofpain", away=2000)
+    creep = arena.world.spawn("npc_dota_creep_badguys_melee", 1, CENTRE[0] + 150, CENTRE[1], 1)
+    arena.world.set_unit(creep, extra_hp=5000)
+    arena.world.teach(0, "special_bonus_unique_queen_of_pain_2", 1)
+    cast(arena, "queenofpain_scream_of_pain", 1, wait=1)
+    assert arena.world.unit(creep)["status"] & TAUNTED
+    for hero in (0, 1):
+        arena.place(arena.unit(hero), 3000, 3000 + 300 * hero)
+    arena.seconds(1.2)
+    assert not arena.world.unit(creep)["status"] & TAUNTED
+    before = arena.world.unit(creep)
+    arena.seconds(2)
+    after = arena.world.unit(creep)
+    assert math.hypot(after["x"] - before["x"], after["y"] - before["y"]) > 300
