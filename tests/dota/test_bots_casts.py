@@ -17,7 +17,7 @@ PREFIX = "npc_dota_hero_"
 HEROES = {patch: [hero.removeprefix(PREFIX) for hero in DATA[patch]["heroes"]["heroes"]] for patch in PATCHES}
 XP = 9000.0  # of about level 14: every ability is learned
 GOLD = 12000.0  # of the items up to Aghanim's Scepter, for heroes to whom it gives an ability
-SECONDS = 900.0
+ROUNDS, SECONDS = 12, 150.0  # of games, and of game time in each
 MIDDLE, APART, BESIDE = (-500.0, -400.0), 700.0, 60.0  # between the teams, and between two heroes of one
 
 
@@ -33,42 +33,58 @@ def needs_scepter(patch: str, hero: str) -> bool:
     return any("granted_by" in abilities[name] for name in active(patch, hero))
 
 
+class Games:
+    """Games of five against five, every hero in two, and the abilities that no one has cast yet, by patch and hero."""
+
+    def __init__(self) -> None:
+        configs = [GameConfig(patch=patch, hero_pool=HEROES[patch], start_seconds=-1, neutrals=False, roshan=False,
+                              runes=False) for patch in PATCHES]
+        self.lineups = [(p, [heroes[(first + i) % len(heroes)] for i in range(10)])
+                        for p, heroes in enumerate(HEROES.values()) for first in range(0, 2 * len(heroes), 10)]
+        self.vec = VecGame(configs[0], len(self.lineups), observations=False, others=configs[1:])
+        self.left = {(patch, hero): active(patch, hero) for patch in PATCHES for hero in HEROES[patch]}
+
+    def open(self) -> list[int]:
+        """Return the games one of whose heroes has something left to cast."""
+        return [game for game, (p, names) in enumerate(self.lineups)
+                if any(self.left[PATCHES[p], name] for name in names)]
+
+    def begin(self, game: int, seed: int) -> None:
+        """Start a game: heroes have experience and stand face to face, so that they fight at once."""
+        ids = {name: i for i, name in enumerate(registry.load().heroes)}
+        p, names = self.lineups[game]
+        self.vec.reset_as(game, seed, np.array([ids[name] for name in names], np.int16).reshape(2, 5), variant=p)
+        for unit in self.vec.spectate(game)["units"]:
+            if (hero := unit["hero"]) < 0:
+                continue
+            ahead, beside = APART * (hero // 5 - 0.5), BESIDE * (hero % 5 - 2)
+            self.vec._core.place(game, unit["slot"], MIDDLE[0] + ahead + beside, MIDDLE[1] + ahead - beside)
+            self.vec._core.give_xp(game, hero, XP)
+            if needs_scepter(PATCHES[p], names[hero]):
+                self.vec._core.give_gold(game, hero, GOLD)
+        self.vec.controllers[game] = Controller.HARD
+
+    def step(self, games: list[int]) -> None:
+        self.vec.step(which=games)
+        for game in games:
+            p, names = self.lineups[game]
+            for event in self.vec.events(game):
+                if event.kind == EventKind.CAST and event.hero >= 0:
+                    self.left[PATCHES[p], names[event.hero]].discard(event.what)
+
+
 @pytest.fixture(scope="module")
 def unused() -> dict[tuple[str, str], set[str]]:
-    """Play games of five against five, every hero in two; return the abilities that no one cast, by hero.
-
-    Heroes begin with experience and face to face, so that fights come early. A game ends when all of its heroes have
-    cast everything.
-    """
-    configs = [GameConfig(patch=patch, hero_pool=HEROES[patch], start_seconds=-1, neutrals=False, roshan=False,
-                          runes=False) for patch in PATCHES]
-    lineups = [(p, [heroes[(first + i) % len(heroes)] for i in range(10)])
-               for p, heroes in enumerate(HEROES.values()) for first in range(0, 2 * len(heroes), 10)]
-    vec = VecGame(configs[0], len(lineups), observations=False, others=configs[1:])
-    ids = {name: i for i, name in enumerate(registry.load().heroes)}
-    for game, (p, names) in enumerate(lineups):
-        vec.reset_as(game, game, np.array([ids[name] for name in names], np.int16).reshape(2, 5), variant=p)
-        for unit in vec.spectate(game)["units"]:
-            if (hero := unit["hero"]) >= 0:
-                ahead, beside = APART * (hero // 5 - 0.5), BESIDE * (hero % 5 - 2)
-                vec._core.give_xp(game, hero, XP)
-                if needs_scepter(PATCHES[p], names[hero]):
-                    vec._core.give_gold(game, hero, GOLD)
-                vec._core.place(game, unit["slot"], MIDDLE[0] + ahead + beside, MIDDLE[1] + ahead - beside)
-    vec.controllers[:] = Controller.HARD
-    left = {(patch, hero): active(patch, hero) for patch in PATCHES for hero in HEROES[patch]}
-    open_games = range(len(lineups))
-    while open_games:
-        vec.step(which=open_games)
-        for game in open_games:
-            p, names = lineups[game]
-            for event in vec.events(game):
-                if event.kind == EventKind.CAST and event.hero >= 0:
-                    left[PATCHES[p], names[event.hero]].discard(event.what)
-        open_games = [game for game in open_games if vec.winner[game] == Winner.RUNNING
-                      and vec.game_time[game] < SECONDS
-                      and any(left[PATCHES[lineups[game][0]], name] for name in lineups[game][1])]
-    return left
+    """Play until everything was cast, or so many rounds of games; return what is left."""
+    games = Games()
+    for played in range(ROUNDS):
+        going = games.open()
+        for game in going:
+            games.begin(game, seed=100 * played + game)
+        while going := [game for game in games.open() if game in going and games.vec.winner[game] == Winner.RUNNING
+                        and games.vec.game_time[game] < SECONDS]:
+            games.step(going)
+    return games.left
 
 
 @pytest.mark.parametrize(("patch", "hero"), [(patch, hero) for patch in PATCHES for hero in HEROES[patch]])

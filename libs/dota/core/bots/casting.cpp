@@ -108,7 +108,7 @@ float worth(const Situation& s, const Tool& t, const SeenUnit& target, Intent in
   const int around = enemies_within(s, target.pos, 900.0f);
   if (t.ability->toggle && (t.toggled || !(uses & kHarms))) return 0;
   if ((t.ability->autocast && intent != Intent::Harass && !s.skill.disciplined)) return 0;
-  if (t.ability->ultimate && s.skill.disciplined) {
+  if (t.ability->ultimate && !t.ability->toggle && s.skill.disciplined) {  // a switch costs no long wait
     if (intent != Intent::Fight) return 0;
     const bool many = t.target == TargetType::None && !t.use->strikes_front;
     if (around < 2 && left > (many ? 0.6f : 0.8f) && s.scene.enemy_alive > 1) return 0;
