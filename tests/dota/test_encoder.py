@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dota import registry
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout
 from dota.tables import load_tables
@@ -53,8 +54,10 @@ def test_start_values(start: VecGame, block: str, name: str, expected: list[floa
 
 def test_start_ids(start: VecGame) -> None:
     tables = load_tables("7.21d")
-    assert tables.units[field(start, "units", "unit")[0, 0] - 1] == "npc_dota_hero_nevermore"
-    abilities = [tables.abilities[i - 1] for i in field(start, "abilities", "ability")[:6, 0]]
+    units = registry.load().names["unit"]
+    assert units[field(start, "units", "unit")[0, 0] - 1] == "npc_dota_hero_nevermore"
+    names = registry.load().names["ability"]
+    abilities = [names[i - 1] for i in field(start, "abilities", "ability")[:6, 0]]
     assert abilities == ["nevermore_shadowraze1", "nevermore_shadowraze2", "nevermore_shadowraze3",
                          "nevermore_necromastery", "nevermore_dark_lord", "nevermore_requiem"]
     items = [tables.items[i - 1] for i in field(start, "items", "item")[:6, 0]]
@@ -64,7 +67,7 @@ def test_start_ids(start: VecGame) -> None:
     assert tables.items[field(start, "allied_heroes", "next_item")[0, 0] - 1] == "item_wraith_band"
     group = start.layout.groups["allied_buildings"]
     first = field(start, "units", "unit")[group.start, 0] - 1
-    assert tables.units[first] == "npc_dota_goodguys_tower1_mid"
+    assert units[first] == "npc_dota_goodguys_tower1_mid"
 
 
 def test_levels_learned_are_one_hot_by_rank(start: VecGame) -> None:

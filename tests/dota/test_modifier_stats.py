@@ -53,6 +53,8 @@ ELSEWHERE = {
     "viper_poison_attack": "tests/dota/test_modifier_stats.py",
     "viper_corrosive_skin": "tests/dota/test_modifier_stats.py",
     "razor_unstable_current": "tests/dota/test_abilities_others.py",
+    "lina_fiery_soul": "tests/dota/test_abilities_lina.py",
+    "omniknight_degen_aura": "tests/dota/test_abilities_omniknight.py",
     "phantom_assassin_blur": "tests/dota/test_abilities_phantom_assassin.py",
     "witch_doctor_death_ward": "tests/dota/test_talents.py",
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dota
+from dota import registry
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import ActionPart
 from dota.tables import hero_ids
@@ -120,7 +121,7 @@ def test_threads_of_the_caller_may_step_groups_at_once() -> None:
 
 def test_lineups_are_drawn_from_the_pool_per_team() -> None:
     vec = VecGame(brawl(), 64, seed=3)
-    pool = set(hero_ids(vec.config))
+    pool = {registry.load().heroes.index(hero) for hero in vec.config.hero_pool}
     assert {int(h) for h in vec.lineups.ravel()} == pool
     assert all(len(set(team)) == 2 for game in vec.lineups.tolist() for team in game)
     assert any(set(g[0]) != set(g[1]) for g in vec.lineups.tolist())
