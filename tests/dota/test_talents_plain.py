@@ -138,7 +138,7 @@ def test_a_talent_sees_farther_at_night(core: Any, patch: str, hero: str, talent
         arena = duel_of(core, patch, (hero,), ("lich",), {0: 0, 5: 500}, start_s=330.0)
         base = arena.data["heroes"]["heroes"]["npc_dota_hero_" + hero]["vision_night"]
         arena.world.teach(0, talent, int(taken))
-        arena.place(arena.unit(5), 700, -700)  # down the river
+        arena.place(arena.unit(5), 990, 0)
         arena.seconds(0.3)
         assert base < 990 < base + value
         seen.append(arena.world.visible(0, arena.unit(5)))
