@@ -37,15 +37,15 @@ def base(data: dict[str, Any], unit: str) -> dict[str, float]:
 def add(*sums: dict[str, float]) -> dict[str, float]:
     """Combine the stats of several modifiers.
 
-    They add up, except resistance and blindness, which multiply what passes, and a set speed, of which the maximum
-    counts.
+    They add up, except resistance and blindness, which multiply what passes, and a set or base speed, of which the
+    maximum counts.
     """
     out: dict[str, float] = {}
     for stats in sums:
         for k, v in stats.items():
             if k in ("mr_pct", "miss_pct"):
                 out[k] = 100 * (1 - (1 - out.get(k, 0) / 100) * (1 - v / 100))
-            elif k == "ms_set":
+            elif k in ("ms_set", "ms_base"):
                 out[k] = max(out.get(k, 0), v)
             else:
                 out[k] = out.get(k, 0) + v
@@ -66,7 +66,8 @@ def after(data: dict[str, Any], before: dict[str, Any], stats: dict[str, float])
     if pct:
         out["move_speed"] = min(max(before["move_speed"] + own["move_speed"] * pct / 100, combat["move_speed_min"]),
                                 combat["move_speed_max"])
-    out["move_speed"] = get("ms_set", out["move_speed"])
+    factor = out["move_speed"] / own["move_speed"] if own["move_speed"] else 0.0
+    out["move_speed"] = get("ms_set", get("ms_base", own["move_speed"]) * factor)
     out["attack_speed"] = min(max(before["attack_speed"] + get("as", 0.0), combat["attack_speed_min"]),
                               combat["attack_speed_max"])
     out["attack_interval"] = own["attack_time"] / (out["attack_speed"] / 100)
@@ -84,8 +85,9 @@ def after(data: dict[str, Any], before: dict[str, Any], stats: dict[str, float])
     out["max_hp"] = (before["max_hp"] + strength * attributes["hp_per_str"]) * (1 + get("max_hp_pct", 0.0) / 100)
     out["hp_regen"] += get("hp_regen", 0.0) + out["max_hp"] * get("hp_regen_pct_max", 0.0) / 100
     out["hp_regen"] += strength * attributes["hp_regen_per_str"]
-    out["mana_regen"] += get("mana_regen", 0.0)
     out["status_resist"] = 1 - (1 - before["status_resist"]) * (1 - get("status_res_pct", 0.0) / 100)
+    out["hp_regen"] *= 1 + get("hp_regen_amp_pct", 0.0) / 100
+    out["mana_regen"] = (out["mana_regen"] + get("mana_regen", 0.0)) * (1 + get("mana_regen_amp_pct", 0.0) / 100)
     out["lifesteal"] += get("lifesteal_pct", 0.0) / 100
     for field in ("heal_amp", "attack_taken", "dmg_dealt", "dmg_taken"):
         out[field] += get(field + "_pct", 0.0) / 100

@@ -46,7 +46,8 @@ def test_hex(arena: Arena, level: int) -> None:
     arena.world.order(a, "cast_unit", target=b, slot=slot)
     arena.seconds(0.3)
     assert arena.world.unit(b)["status"] & HEXED
-    assert arena.world.unit(b)["move_speed"] == pytest.approx(140)
+    bonus = speed / arena.base_speed("nevermore")  # by agility
+    assert arena.world.unit(b)["move_speed"] == pytest.approx(140 * bonus, rel=1e-5)
     duration = arena.special("lion_voodoo", "duration")[level - 1]
     arena.seconds(duration - 0.6)
     assert arena.world.unit(b)["status"] & HEXED

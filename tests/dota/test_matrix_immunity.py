@@ -25,6 +25,7 @@ ELSEWHERE = {
     "omniknight_guardian_angel": "for allies: tests/dota/test_abilities_omniknight.py",
     "zuus_cloud": "a cloud that casts: tests/dota/test_abilities_zuus_cloud.py",
     "zuus_static_field": "part of other abilities: tests/dota/test_abilities_zuus.py",
+    "riki_blink_strike": "its damage is magical: tests/dota/test_tooltips_riki.py",
     "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_five.py",
     "sniper_assassinate": "its stun reaches who becomes immune in its flight: tests/dota/test_tooltips_sniper.py",
     "ursa_enrage": "it reaches its caster alone: tests/dota/test_abilities_ursa.py",

@@ -19,7 +19,7 @@ def given(ability: str, n: stated.Stated, rank: int, share: float = 0) -> dict[s
     """Return the stats that a node gives its bearer."""
     d, node = definition(ability), n.node
     if n.primitive == "hex":
-        return {"ms_set": stated.number(d, node["ms_set"], rank)}
+        return {"ms_base": stated.number(d, node["ms_set"], rank)}
     if n.primitive == "ethereal":
         return {"mr_pct": stated.number(d, node["mr_pct"], rank)}
     if n.primitive == "stat_drain":
@@ -85,7 +85,8 @@ def of_bearers(scene: Scene, ability: str, rank: int, unit: int, share: float) -
             stats = {k: -v for k, v in stats.items()}
         times = m["stacks"] if n.node.get("stack") == 1 else 1
         whole = stated.number(definition(ability), n.node["dur"], rank) if "dur" in n.node else math.inf
-        fading = m["left"] / whole if n.node.get("decay") == "linear_to_zero" else 1
+        seconds = {"linear_to_zero": m["left"], "each_second": math.ceil(m["left"])}.get(n.node.get("decay", ""), whole)
+        fading = seconds / whole if "decay" in n.node else 1
         out.append({k: v * times * fading for k, v in stats.items()})
     return out
 

@@ -233,20 +233,6 @@ def test_scream_of_pain_frightens(new_world: Any, data: dict[str, Any]) -> None:
     assert abs(arena.world.unit(target)["x"] - calm["x"]) < 5  # and stops
 
 
-def test_tricks_of_the_trade_dispel(new_world: Any, data: dict[str, Any]) -> None:
-    left = []
-    for arena in without_and_with(new_world, data, "riki", "riki_5", enemies=("crystal_maiden",)):
-        nova = arena.teach(5, "crystal_maiden_crystal_nova", 4)
-        arena.world.order(arena.unit(5), "cast_point", x=CENTRE[0], y=CENTRE[1], slot=nova)
-        arena.seconds(0.6)
-        assert arena.modifiers(arena.unit(0), "crystal_maiden_crystal_nova")
-        slot = arena.teach(0, "riki_tricks_of_the_trade", 1)
-        arena.world.order(arena.unit(0), "cast", slot=slot)
-        arena.seconds(0.6)
-        left.append(bool(arena.modifiers(arena.unit(0), "crystal_maiden_crystal_nova")))
-    assert left == [True, False]
-
-
 def test_presence_weighs_on_buildings(new_world: Any, data: dict[str, Any]) -> None:
     arena = duel(new_world, data, "nevermore")
     tower = next(u for u in arena.world.units("tower") if u["team"] == 1)

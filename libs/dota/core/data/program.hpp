@@ -64,6 +64,7 @@ enum class Stat : std::uint8_t {
   BootsMsFlat,
   TurnRateSet,
   HealGivenAmpPct,
+  MsBase,
   Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);

@@ -7,10 +7,11 @@ namespace dota {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, Stat>, 48> kNames{{
+constexpr std::array<std::pair<const char*, Stat>, 49> kNames{{
     {"ms_pct", Stat::MsPct},
     {"ms_flat", Stat::MsFlat},
     {"ms_set", Stat::MsSet},
+    {"ms_base", Stat::MsBase},
     {"as", Stat::As},
     {"armor", Stat::Armor},
     {"armor_pct", Stat::ArmorPct},

@@ -48,6 +48,7 @@ void launch(Context& c, Unit& u, Unit& target) {
   const bool missed = !roll.true_strike && attack_misses(c, u, target, ranged);
   if (!ranged) {
     land_attack(c, &u, target, missed ? -1 : roll.damage, roll.crit);
+    if (missed && roll.sure > 0) deal_damage(c, {.source = &u, .target = &target, .amount = roll.sure});
     return;
   }
   Projectile* p = free_projectile(w);

@@ -320,7 +320,8 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
       if (n.given(Role::AttackersCritPct) && n.given(Role::TrueStrike)) roll.true_strike = true;
     });
   roll.damage = ((roll.damage + bonus) * roll.share + roll.plus) * best_crit / 100 + unseen;
-  if (creature) roll.damage += backstab(c, source, target, roll.from_anywhere);
+  // Backstab cannot be evaded (tooltip of Cloak and Dagger).
+  if (creature) roll.damage += roll.sure = backstab(c, source, target, roll.from_anywhere);
   roll.crit = roll.crit || best_crit > 100;
 }
 

@@ -107,12 +107,15 @@ float deal_damage(Context& c, const DamageInfo& d) {
     const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
     if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
       w.heroes[owner->hero].damage_dealt += lost;
-    if (d.source->spell_lifesteal > 0 && !d.attack && !d.hp_removal && d.ability >= 0 &&
-        !is_building(target->kind))
+    const bool steals = !d.attack && !d.hp_removal && d.ability >= 0 && d.type != DamageType::HpLoss;
+    if (d.source->spell_lifesteal > 0 && steals && !is_building(target->kind))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }
-  if (d.source && !d.attack && !d.hp_removal && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
-  on_damaged(c, *target, d.source, lost, d);
+  // A mere loss of health is no damage event (patch 7.22b, of Heartstopper Aura before and since).
+  if (d.type != DamageType::HpLoss) {
+    if (d.source && !d.attack && !d.hp_removal && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
+    on_damaged(c, *target, d.source, lost, d);
+  }
   // 1e-3: regeneration and rounding must not leave a unit standing with less than a thousandth of a point.
   if (target->alive && target->hp < 1e-3f) kill(c, *target, d.source);
   return amount;

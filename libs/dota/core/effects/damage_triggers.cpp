@@ -67,10 +67,8 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
   const bool enemy = source && source->team != target.team;
   const bool player = enemy && of_player(w, *source);
   const bool roshan = source && source->kind == UnitKind::Roshan;
-  // What disables Blink Dagger and Heart of Tarrasque; a mere loss of health does not (tooltips of both, and of
-  // Heartstopper Aura).
-  const bool disables = blow.type != DamageType::HpLoss && !blow.hp_removal &&
-                        (player || roshan || (source && source->kind == UnitKind::Fountain));
+  // What disables Blink Dagger and Heart of Tarrasque (tooltips of both).
+  const bool disables = !blow.hp_removal && (player || roshan || (source && source->kind == UnitKind::Fountain));
   if (disables) target.last_damaged_by_player = w.time;
   each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
     if ((player || roshan) && !blow.hp_removal &&
@@ -81,8 +79,7 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
     if (n.cond == Cond::NotVisibleToEnemy && source && source->team == kNeutralTeam)
       m.ready = std::max(m.ready, w.time + number(c, invocation_of(c, m), n, Role::DisabledByNeutralDamage));
     if (n.prim == Prim::LowHpGuard && player) return guard(c, target, m, n, target.hp + amount);
-    if (n.prim == Prim::DamageReturn && enemy && source->alive && !blow.no_reflect &&
-        blow.type != DamageType::HpLoss) {
+    if (n.prim == Prim::DamageReturn && enemy && source->alive && !blow.no_reflect) {
       DamageInfo back;
       back.source = &target;
       back.target = source;

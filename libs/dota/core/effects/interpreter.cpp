@@ -78,6 +78,7 @@ float evaluate(const Context& c, const Invocation& inv, const Value& v, const Un
       if ((taken >> t.talent) & 1u) x += t.value;
     }
   }
+  if (v.reaches && caster) x += caster->cast_range;
   if (v.factor == Factor::One) return x;
   float counter = 0;
   switch (v.factor) {

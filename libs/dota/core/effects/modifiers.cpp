@@ -61,9 +61,12 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   return f;
 }
 
-// The share of its strength that a fading modifier still has: all of it at first, and less all the time, or in as
-// many equal steps as it says.
+// The share of its strength that a fading modifier still has: all of it at first, and less all the time, each
+// second, or in as many equal steps as it says.
 float left_of(const Context& c, const Invocation& inv, const EffectNode& n, const Modifier& m) {
+  if (n.decay == Decay::EachSecond)
+    return std::clamp(std::ceil(m.until - c.world.time - kTimeSlack) / std::max(m.until - m.start, kDt), 0.0f,
+                      1.0f);
   const float share = std::clamp((m.until - c.world.time) / std::max(m.until - m.start, kDt), 0.0f, 1.0f);
   const float steps = n.decay == Decay::StepByPurgeRate ? number(c, inv, n, Role::Rate) : 0;
   return steps > 0 ? std::ceil(share * steps - kTimeSlack) / steps : share;
@@ -182,7 +185,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     put(Stat::All, -number(c, inv, n, Role::TargetLosesEachAttr) * m.stacks);
   if (n.prim == Prim::TrueSight && n.shape == Shape::None && n.given(Role::R))
     put(Stat::TrueSightR, number(c, inv, n, Role::R));
-  if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
+  if (n.prim == Prim::Hex) put(Stat::MsBase, number(c, inv, n, Role::MsSet));
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
   // A stat drained from one unit is added to the other.
   if (n.prim == Prim::StatDrain && !n.stats.empty()) put(n.stats[0].stat, self ? m.drawn : -m.drawn);
@@ -411,7 +414,7 @@ void refresh_status(const Context& c, Unit& u) {
 float stat_sum(const World& w, const Unit& u, Stat s) {
   float sum = 0, rest = 1;
   const bool product = multiplicative(s);
-  const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct || s == Stat::BootsMsFlat ||
+  const bool greatest = s == Stat::MsSet || s == Stat::MsBase || s == Stat::BootsMsPct || s == Stat::BootsMsFlat ||
                         s == Stat::TurnRateSet || s == Stat::TrueSightR;
   for (int i = u.modifiers; i >= 0; i = w.modifiers[i].next) {
     const Modifier& m = w.modifiers[i];

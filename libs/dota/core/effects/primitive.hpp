@@ -118,7 +118,8 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(FollowsInvisible, "follows_invisible") X(VisibleOnly, "visible_only") X(SparesRoshan, "spares_roshan")         \
   X(TowerBonusPct, "tower_bonus_pct") X(OutlivesCaster, "outlives_caster") X(ManaPerPulse, "mana_per_pulse")       \
   X(Undisjointable, "undisjointable") X(EndlessWithScepter, "endless_with_scepter") X(PctHp, "pct_hp")             \
-  X(HpRemoval, "hp_removal") X(MeleePct, "melee_pct") X(RangedPct, "ranged_pct")
+  X(HpRemoval, "hp_removal") X(MeleePct, "melee_pct") X(RangedPct, "ranged_pct")              \
+  X(Refreshes, "refreshes")
 
 // clang-format on
 enum class Role : std::uint8_t {

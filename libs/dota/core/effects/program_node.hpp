@@ -33,6 +33,7 @@ struct Value {
   Num base;
   Factor factor = Factor::One;
   bool divides = false;     // factor / number instead of factor * number
+  bool reaches = false;     // a cast range: the caster's bonus to cast ranges is added
   std::int16_t stack = -1;  // the counter's modifier name, for OwnStacks and TargetStacks
   std::uint8_t talents = 0;
   Num scepter;  // what the number is instead for who holds Aghanim's Scepter; absent: the same
@@ -75,7 +76,7 @@ enum class Cond : std::uint8_t {
   NotInvisible
 };
 enum class EndsOn : std::uint8_t { Never, DamageByPlayerOrRoshan, ShieldConsumed, TargetKillsUnit, DamageOrFull };
-enum class Decay : std::uint8_t { None, LinearToZero, StepByPurgeRate };
+enum class Decay : std::uint8_t { None, LinearToZero, StepByPurgeRate, EachSecond };
 // Which damage a shield or a block takes.
 enum class Against : std::uint8_t { Any, Attack, AttackPhysical, Magical };
 

@@ -15,6 +15,7 @@ struct AttackRoll {
   bool crit = false, true_strike = false;
   bool instant = false;        // it has no swing, and ends or uses up nothing of its attacker
   bool from_anywhere = false;  // it strikes the back from any side
+  float sure = 0;              // of the damage: what an attack that misses does nevertheless
 };
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);  // crits, next-attack modifiers
 // Corruption, bashes, stacks. Returns the damage that they add to the attack.

@@ -64,6 +64,7 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
         case Stat::Count:
           break;
         case Stat::MsSet:
+        case Stat::MsBase:
         case Stat::BootsMsPct:
         case Stat::BootsMsFlat:
         case Stat::TurnRateSet:
@@ -88,7 +89,8 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
       }
   }
   sum[ordinal(Stat::MissPct)] = 100 * (1 - miss);
-  for (const Stat s : {Stat::BootsMsPct, Stat::BootsMsFlat, Stat::MsSet, Stat::TurnRateSet, Stat::TrueSightR}) {
+  for (const Stat s :
+       {Stat::BootsMsPct, Stat::BootsMsFlat, Stat::MsSet, Stat::MsBase, Stat::TurnRateSet, Stat::TrueSightR}) {
     float& value = sum[ordinal(s)];
     t[s] = std::max(t[s], value);
     value = 0;
@@ -267,14 +269,15 @@ void refresh_stats(Context& c, Unit& u) {
   u.cast_range = t[Stat::CastRange];
   u.gold_per_10s = t[Stat::GoldPer10s];
   u.xp_bonus = t[Stat::XpPct] / 100;
+  // A hex replaces the base speed only: bonuses and slows still count (tooltip of Hex).
+  const float base_speed = t[Stat::MsBase] > 0 ? t[Stat::MsBase] : def.move_speed + u.extra_ms;
   if (def.move_speed <= 0)
     u.move_speed = 0;
   else if (t[Stat::MsSet] > 0)
     u.move_speed = t[Stat::MsSet];
   else
-    u.move_speed =
-        std::clamp((def.move_speed + u.extra_ms + t[Stat::MsFlat] + t[Stat::BootsMsFlat]) * (1 + move_pct / 100),
-                   r.ms_min, r.ms_max);
+    u.move_speed = std::clamp((base_speed + t[Stat::MsFlat] + t[Stat::BootsMsFlat]) * (1 + move_pct / 100),
+                              r.ms_min, r.ms_max);
 }
 
 }  // namespace dota

@@ -86,7 +86,8 @@ constexpr Word<EndsOn> kEnds[] = {{"damage_by_player_or_roshan", EndsOn::DamageB
                                   {"target_kills_unit", EndsOn::TargetKillsUnit},
                                   {"damage_or_full", EndsOn::DamageOrFull}};
 constexpr Word<Decay> kDecays[] = {{"linear_to_zero", Decay::LinearToZero},
-                                   {"step_by_purge_rate", Decay::StepByPurgeRate}};
+                                   {"step_by_purge_rate", Decay::StepByPurgeRate},
+                                   {"each_second", Decay::EachSecond}};
 constexpr Word<DamageType> kTypes[] = {{"physical", DamageType::Physical},
                                        {"magical", DamageType::Magical},
                                        {"pure", DamageType::Pure},

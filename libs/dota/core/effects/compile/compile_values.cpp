@@ -83,6 +83,7 @@ void ProgramCompiler::add(Value& sum, const Value& term) const {
     sum.scepter = upgraded;
   }
   sum.base = total;
+  sum.reaches = sum.reaches || term.reaches;
   sum.unlinked.insert(sum.unlinked.end(), term.unlinked.begin(), term.unlinked.end());
 }
 
@@ -142,6 +143,7 @@ Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
   } else if (text[0] == '@') {
     list = ability_.find(text.substr(1));
     if (!list) fail("'" + key + "': field '" + text + "' is missing");
+    out.reaches = text == "@cast_range";
     const Node* fields = ability_.find("fields");
     const Node* change = fields ? fields->find(text.substr(1)) : nullptr;
     if (change && change->find("talent") && change->str("talent_op") != "unlimited")

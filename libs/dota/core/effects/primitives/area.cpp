@@ -139,13 +139,19 @@ Unit* closest(const UnitList& near, Vec2 p) {
 
 namespace {
 
-// The units within r of p that the node may strike: all of them, or those that its caster's team sees.
+// The units within r of p that the node may strike: all of them, or those that its caster's team sees; and towers,
+// barracks and the Ancient if it hits buildings.
 UnitList in_reach(Context& c, const Invocation& inv, const EffectNode& n, Vec2 p, float r) {
   const bool all = !n.given(Role::VisibleOnly) || inv.team >= kTeams;
   UnitList open(c.world.units);
   for (const Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r))
     if (!building_protected(c, u) && (all || unit_visible(c.world, inv.team, u)))
       open.add(c.world.handle(u).index);
+  if (number(c, inv, n, Role::HitsBuildings) <= 0) return open;
+  for (const Unit& u : select_around(c, inv, n, Who::EnemiesAndBuildings, p, r)) {
+    const bool meant = u.kind == UnitKind::Tower || u.kind == UnitKind::Barracks || u.kind == UnitKind::Fort;
+    if (meant && !building_protected(c, u)) open.add(c.world.handle(u).index);
+  }
   return open;
 }
 
@@ -345,7 +351,7 @@ void untie(Context& c, const Area& a) {
 void end_area(Context& c, Area& a) {
   a.active = false;
   const EffectNode& n = node_of(c, a.ability, a.node);
-  if (n.prim == Prim::Drain) untie(c, a);
+  if (n.prim == Prim::Drain || n.prim == Prim::ManaDrain) untie(c, a);
   if (a.blocks) unblock_line(c.world, *c.tables.map, a);
   if (n.prim == Prim::Spirits)
     if (Unit* caster = c.world.get(a.owner))

@@ -99,7 +99,7 @@ std::span<const PrimitiveSpec> attack_primitives() {
       {Prim::Quelling, carried, kHeld, kLasts, 0, "melee ranged melee_pct ranged_pct", ""},
       {Prim::MultiAttack, flak, kActs, kLasts, 0, "attacks dur proj_speed damage", ""},
       {Prim::AttackRandomInRadius, strikes_at_random, kActs | on(Trigger::Interval), kLasts, 0,
-       "interval r always_backstab prefer visible_only", ""},
+       "interval r always_backstab prefer visible_only pierces_immunity", ""},
       {Prim::SpellLifesteal, carried, kHeld, kLasts, 0, "hero_pct creep_pct", ""},
       {Prim::Backstab, carried, kHeld, kLasts, 0, "agi_factor angle_deg", ""},
   };

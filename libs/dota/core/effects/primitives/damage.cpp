@@ -211,7 +211,7 @@ std::span<const PrimitiveSpec> damage_primitives() {
        "then",
        "count: one at a time is the only number"},
       {Prim::PeriodicStrike, field, kActs | on(Trigger::Interval), kLasts, 0,
-       "dur interval icd amount pick prefers_linked then", "hits_buildings: enemies are units, not buildings"},
+       "dur interval icd amount pick prefers_linked hits_buildings then", ""},
       {Prim::ManaBurn, mana_burn, kActs, kOnce, 0, "amount damage_factor", ""},
       {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0, "dur interval pct", ""},
       {Prim::Each, each, kActs, kOnce, 0, "r then", ""},

@@ -110,8 +110,8 @@ void as_learned(Context& c, Invocation& inv, const EffectNode& n, int node) { ad
 }  // namespace
 
 void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNode& n, int node, int amount) {
-  // Stacks that run out, each at its own time, sit beside the passive that gains them; lasting ones are counted on
-  // it.
+  // Stacks that run out, each at its own time or all with the last, sit beside the passive that gains them;
+  // lasting ones are counted on it.
   const bool timed = n.given(Role::Dur);
   const bool beside = timed && n.passive;
   int before = 0;
@@ -123,7 +123,8 @@ void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNod
   int limit = 255;
   if (n.given(Role::Max)) limit = std::min(limit, static_cast<int>(number(c, inv, n, Role::Max)));
   m->stacks = static_cast<std::uint8_t>(std::clamp(before + amount, 0, limit));
-  if (timed && m->stacks > before) end_stacks_later(c, *m, m->stacks - before, number(c, inv, n, Role::Dur));
+  if (timed && m->stacks > before && !n.given(Role::Refreshes))
+    end_stacks_later(c, *m, m->stacks - before, number(c, inv, n, Role::Dur));
   if (!timed) {
     m->flags |= kModKept;
     if (AbilityState* a = ability_state(c.world, bearer, slot_of(c, bearer, inv.ability)))
@@ -143,7 +144,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
        "then mana_per_sec mana_per_pulse after",
        ""},
       {Prim::StackGain, stack_gain, kActs | on(Trigger::KillUnit, Trigger::KillHeroWithin3s), kLasts, 0,
-       "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},
+       "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac refreshes", ""},
       {Prim::NextAttackMod, next_attack_mod, kActs, kLasts, 0, "stats expires true_strike", ""},
       {Prim::PassiveStats, as_learned, kHeld, kLasts, 0,
        "stats else_stats per_charge broken_for breaks_on melee ranged delay disabled_by_neutral_damage", ""},

@@ -53,7 +53,7 @@ void blink(Context& c, Invocation& inv, const EffectNode& n, int) {
     if (far > max) goal = u->pos + d * (number(c, inv, n, Role::OvershootTo, nullptr, max) / far);
     if (far < min) goal = u->pos + (far > 1 ? d * (1 / far) : heading(u->facing)) * min;
   }
-  disjoint(c, *u);
+  if (n.given(Role::Disjoint)) disjoint(c, *u);
   jump(c, *u, goal);
 }
 
@@ -187,8 +187,8 @@ void finish_teleport(Context& c, Unit& u, Vec2 goal) {
 
 std::span<const PrimitiveSpec> motion_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Blink, blink, kActs, kOnce, 0, "max min overshoot_to disabled_after_damage_by_player attacks_target",
-       "disjoint: every blink does"},
+      {Prim::Blink, blink, kActs, kOnce, 0,
+       "max min overshoot_to disjoint disabled_after_damage_by_player attacks_target", ""},
       {Prim::Knockback, knockback, kActs, kLasts, kForcedMotion, "dist dur", ""},
       {Prim::ForcePush, force_push, kActs, kLasts, kForcedMotion, "dist dur", ""},
       {Prim::PullToCaster, pull, kActs, kLasts, kStunned | kForcedMotion, "dur moves_to_pct_of_distance", ""},

@@ -84,20 +84,21 @@ void hp_cost(Context& c, Invocation& inv, const EffectNode& n, int node) {
 void link(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Unit* target = c.world.get(inv.target);
   if (!target || !affects(c, inv, n, *target)) return;
-  const auto tie = [&](const Unit& to, bool extra) {
+  const auto tie = [&](Unit& to, bool extra) {
     Area* a = new_area(c, inv, node, to.pos, 0, number(c, inv, n, Role::Dur));
     if (!a) return;
     a->follow = c.world.handle(to);
     a->interval = number(c, inv, n, Role::Interval);
     a->next_tick = c.world.time + a->interval;
     a->extra = extra;
+    if (!n.stats.empty()) add_modifier(c, to, inv, n, node, duration_on(c, inv, n, to));
   };
   tie(*target, false);
   int more = static_cast<int>(number(c, inv, n, Role::Count));
   if (more <= 0) return;
-  for (const Unit& u : select_around(c, inv, n, Who::EnemyHeroes, target->pos, number(c, inv, n, Role::R))) {
+  for (Unit& u : select_around(c, inv, n, Who::Enemies, target->pos, number(c, inv, n, Role::R))) {
     if (more == 0) break;
-    if (&u == target) continue;
+    if (&u == target || u.max_mana <= 0) continue;
     tie(u, true);
     --more;
   }
@@ -156,7 +157,7 @@ std::span<const PrimitiveSpec> resource_primitives() {
       {Prim::ManaGain, mana_gain, kActs, kOnce, 0, "amount per_charge",
        "temporary: mana given for a time only, as by Soul Ring, is spent at once"},
       {Prim::HpCost, hp_cost, kActs, kLasts, 0, "amount per_sec nonlethal delay", ""},
-      {Prim::ManaDrain, link, kActs, kLasts, 0, "per_sec interval dur break_dist count r", ""},
+      {Prim::ManaDrain, link, kActs, kLasts, 0, "per_sec interval dur break_dist count r stats", ""},
       {Prim::Drain, link, kActs, kLasts, 0, "dps dps_pct_max_hp interval dur heal_pct break_dist one_per_target",
        ""},
       {Prim::XpGain, xp_gain, kActs, kOnce, 0, "amount plus_per_team_use", ""},

@@ -1,0 +1,73 @@
+"""Stage for the abilities of one hero, in either patch: the hero at the arena's centre, an enemy in front of it."""
+
+from functools import cache
+from typing import Any
+
+from tests.dota.arena import CENTRE, Arena, line_up
+from tests.dota.conftest import FILES, read_data
+
+PATCHES = ("7.21d", "7.19")
+QUIET = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3, "keep_tango": 0,
+         "keep_salve": 0, "keep_clarity": 0}
+
+
+@cache
+def tables_of(core: Any, patch: str) -> tuple[Any, dict[str, Any]]:
+    data = read_data(patch)
+    return core.load_tables(*(data[f] for f in FILES)), data
+
+
+def stage(core: Any, hero: str, enemy: str = "nevermore", away: float = 300, patch: str = "7.21d",
+          ally: str = "sniper", second: str = "viper") -> Arena:
+    """Return an arena with the enemy `away` in front of hero 0, the ally 600 behind it, the second enemy out of reach.
+    """
+    tables, data = tables_of(core, patch)
+    world = core.World(tables, QUIET, [hero, ally], [enemy, second], 1)
+    return line_up(world, data, {0: 0, 1: -600, 5: away, 6: 2500})
+
+
+def order(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
+          hero: int = 0) -> None:
+    """Teach a hero an ability and order its cast: on a unit, at an offset from the centre, or without a target."""
+    slot = arena.teach(hero, ability, level)
+    unit = arena.unit(hero)
+    if at is not None:
+        arena.world.order(unit, "cast_point", x=CENTRE[0] + at[0], y=CENTRE[1] + at[1], slot=slot)
+    elif target is not None:
+        arena.world.order(unit, "cast_unit", target=target, slot=slot)
+    else:
+        arena.world.order(unit, "cast", slot=slot)
+
+
+def until_cast(arena: Arena, ability: str, hero: int = 0) -> None:
+    """Run until the cooldown of an ordered ability begins."""
+    before = arena.world.ability(hero, ability)["ready"]
+    for _ in range(90):
+        if arena.world.ability(hero, ability)["ready"] != before:
+            return
+        arena.world.run_frames(1)
+    raise AssertionError(f"{ability} was not cast")
+
+
+def strong(arena: Arena, *units: int, hp: float = 5000) -> None:
+    """Give units so much health."""
+    for unit in units:
+        arena.world.set_unit(unit, extra_hp=hp - arena.world.unit(unit)["max_hp"])
+        arena.world.run_frames(1)
+        arena.world.set_unit(unit, hp=hp)
+
+
+def immune(arena: Arena, hero: int) -> None:
+    """Let a hero use Black King Bar."""
+    arena.world.give_item(hero, "item_black_king_bar")
+    arena.seconds(0.2)
+    arena.world.set_unit(arena.unit(hero), mana=400)
+    arena.world.order(arena.unit(hero), "cast", slot=arena.world.ability(hero, "item_black_king_bar")["slot"])
+    arena.world.run_frames(1)
+
+
+def speed_factor(arena: Arena, unit: int) -> float:
+    """Return the unit's speed as a share of its base speed: what percentages such as agility's make of it."""
+    speed: float = arena.world.unit(unit)["move_speed"] / arena.base_speed(
+        arena.world.unit(unit)["type"].removeprefix("npc_dota_hero_"))
+    return speed
