@@ -185,3 +185,28 @@ def test_the_scepters_finger_grows_by_all_whom_it_kills(core: Any) -> None:
     arena.seconds(1)
     assert not arena.world.unit(arena.unit(6))["alive"]
     assert arena.world.ability(0, "lion_finger_of_death")["stacks"] == 2
+
+
+@pytest.mark.parametrize(("patch", "talent", "more"), [("7.21d", "cast_range_100", 100), ("7.19", "cast_range_75", 75)])
+def test_the_cast_range_talent(core: Any, patch: str, talent: str, more: int) -> None:
+    """Hex from 500 and so much more, between edges of 24 each."""
+    arena = stage(core, "lion", patch=patch)
+    arena.world.teach(0, "special_bonus_" + talent, 1)
+    walked = []
+    for away in (548 + more - 15, 548 + more + 15):
+        arena.place(arena.unit(0), 0, 0)
+        arena.place(arena.unit(5), away, 0)
+        arena.seconds(13 if walked else 0.2)
+        order(arena, "lion_voodoo", 4, arena.unit(5))
+        arena.world.run_frames(2)
+        walked.append(arena.world.unit(arena.unit(0))["x"] > CENTRE[0] + 1)
+        arena.seconds(0.3)
+    assert walked == [False, True]
+
+
+def test_no_dispel_takes_the_slow_of_a_drain(core: Any) -> None:
+    """Files."""
+    arena = stage(core, "lion")
+    order(arena, "lion_mana_drain", 1, arena.unit(5))
+    arena.seconds(0.8)
+    assert [m["flags"] & 3 for m in arena.modifiers(arena.unit(5), "lion_mana_drain")] == [0]

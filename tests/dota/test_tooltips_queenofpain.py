@@ -140,3 +140,14 @@ def test_the_talents_spell_lifesteal(core: Any) -> None:
     order(arena, "queenofpain_scream_of_pain", 4)
     arena.seconds(0.8)
     assert arena.hp(a) - 100 == pytest.approx(0.3 * (5000 - arena.hp(target)), rel=1e-3)
+
+
+def test_no_blink_while_rooted(core: Any) -> None:
+    """Files: roots disable it."""
+    arena = stage(core, "queenofpain", enemy="crystal_maiden")
+    arena.teach(0, "queenofpain_blink", 1)
+    assert arena.world.ability(0, "queenofpain_blink")["castable"]
+    order(arena, "crystal_maiden_frostbite", 1, arena.unit(0), hero=5)
+    arena.seconds(0.8)
+    assert arena.modifiers(arena.unit(0), "crystal_maiden_frostbite")
+    assert not arena.world.ability(0, "queenofpain_blink")["castable"]

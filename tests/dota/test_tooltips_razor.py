@@ -178,3 +178,15 @@ def stand_at(arena: Arena, building: int, *others: int) -> None:
     for i, unit in enumerate((arena.unit(0), *others)):
         arena.world.set_unit(unit, x=b["x"] - 300, y=b["y"] - 100 * i)
     arena.seconds(0.2)
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+@pytest.mark.parametrize(("rank", "percent"), [(1, 4), (4, 16)])
+def test_current_makes_him_faster(core: Any, patch: str, rank: int, percent: int) -> None:
+    arena = stage(core, "razor", away=2000, patch=patch)
+    arena.world.teach(0, "razor_unstable_current", 0)
+    speed = arena.world.unit(arena.unit(0))["move_speed"]
+    arena.teach(0, "razor_unstable_current", rank)
+    arena.seconds(0.2)
+    faster = arena.world.unit(arena.unit(0))["move_speed"] - speed
+    assert faster == pytest.approx(percent / 100 * arena.base_speed("razor"), rel=1e-3)

@@ -190,3 +190,35 @@ def test_an_order_to_move_ends_tricks(core: Any) -> None:
     arena.seconds(0.4)
     assert not arena.world.unit(riki)["status"] & BANISHED
     assert arena.world.unit(riki)["x"] < CENTRE[0] - 10
+
+
+def test_no_blink_strike_while_rooted(core: Any) -> None:
+    """Files: roots disable it."""
+    arena = stage(core, "riki", enemy="crystal_maiden")
+    arena.teach(0, "riki_blink_strike", 1)
+    assert arena.world.ability(0, "riki_blink_strike")["castable"]
+    order(arena, "crystal_maiden_frostbite", 1, arena.unit(0), hero=5)
+    arena.seconds(0.8)
+    assert arena.modifiers(arena.unit(0), "crystal_maiden_frostbite")
+    assert not arena.world.ability(0, "riki_blink_strike")["castable"]
+
+
+def test_the_crit_talent(core: Any) -> None:
+    """One attack of five does half as much again."""
+    arena = stage(core, "riki", away=2000)
+    arena.world.teach(0, "riki_permanent_invisibility", 0)
+    arena.world.teach(0, "special_bonus_20_crit_15", 1)
+    riki, target = arena.unit(0), arena.dummy(120, 0, hp=60000)
+    arena.world.set_unit(riki, attack_ready=0, extra_as=500)
+    arena.world.order(riki, "attack", target)
+    losses, hp = [], arena.hp(target)
+    for _ in range(900):
+        arena.world.run_frames(1)
+        if arena.hp(target) < hp - 1:
+            losses.append(hp - arena.hp(target))
+            hp = arena.hp(target)
+    u = arena.world.unit(riki)
+    most = (u["dmg_max"] + u["dmg_bonus"]) * armor_factor(arena, target) + 0.1
+    crits = [x for x in losses if x > most]
+    assert len(losses) > 60 and len(crits) / len(losses) == pytest.approx(0.2, abs=0.08)
+    assert max(crits) <= 1.5 * most
