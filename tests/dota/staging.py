@@ -1,29 +1,17 @@
-"""Stage for the abilities of one hero, in either patch: the hero at the arena's centre, an enemy in front of it."""
+"""Steps of scenes with the abilities of one hero, in either patch."""
 
-from functools import cache
 from typing import Any
 
-from tests.dota.arena import CENTRE, Arena, line_up
-from tests.dota.conftest import FILES, read_data
-
-PATCHES = ("7.21d", "7.19")
-QUIET = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3, "keep_tango": 0,
-         "keep_salve": 0, "keep_clarity": 0}
-
-
-@cache
-def tables_of(core: Any, patch: str) -> tuple[Any, dict[str, Any]]:
-    data = read_data(patch)
-    return core.load_tables(*(data[f] for f in FILES)), data
+from tests.dota.arena import CENTRE, Arena
+from tests.dota.tooltip_scenes import PATCHES as PATCHES
+from tests.dota.tooltip_scenes import scene
 
 
 def stage(core: Any, hero: str, enemy: str = "nevermore", away: float = 300, patch: str = "7.21d",
           ally: str = "sniper", second: str = "viper") -> Arena:
     """Return an arena with the enemy `away` in front of hero 0, the ally 600 behind it, the second enemy out of reach.
     """
-    tables, data = tables_of(core, patch)
-    world = core.World(tables, QUIET, [hero, ally], [enemy, second], 1)
-    return line_up(world, data, {0: 0, 1: -600, 5: away, 6: 2500})
+    return scene(core, hero, patch, enemies=(enemy, second), allies=(ally,), away=away)
 
 
 def order(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
