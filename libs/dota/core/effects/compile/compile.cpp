@@ -19,7 +19,7 @@ constexpr const char* kOtherKeys =
     "enemies allies stack unit gives what pattern pick hits breaks_on reappears_on stat prefer counts needs "
     "targets "
     "until proc_on_damaged reactivate disabled_by_neutral_damage push_units_aside transferable pre_reduction "
-    "rings lose_on_death_frac_kept per_charge_minus deniable requires_standing_still self_loses_own_bonus "
+    "rings lose_on_death_frac_kept per_charge_minus deniable requires_standing_still "
     "kills_illusions attack_does_not_break damage_dealt_and_taken while_on";
 
 // What the data describe as abilities of buildings is done by the rules (rules/buildings.cpp).

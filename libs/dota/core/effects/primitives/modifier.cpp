@@ -138,7 +138,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
       {Prim::Mod, mod, kActs | kHeld, kLasts, 0,
        "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks counts "
        "uses_charge proc_on_damaged stack max until pierces_immunity on_target_only spares_roshan",
-       "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
+       ""},
       {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,
        "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval "
        "then mana_per_sec mana_per_pulse after",
