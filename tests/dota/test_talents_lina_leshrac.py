@@ -87,7 +87,7 @@ def test_a_talent_adds_damage(fight: Fight, patch: str, hero: str, talent: str, 
     enemy = arena.unit(5)
     hp = arena.hp(enemy)
     slot = arena.teach(0, ability, 1)
-    if "point" in arena.field(ability, "behavior"):
+    if hero == "lina":
         arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 300, y=CENTRE[1], slot=slot)
         arena.seconds(1.2)
     else:
