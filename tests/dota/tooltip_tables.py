@@ -1,4 +1,4 @@
-"""Tables of tests/dota/tooltips: what tooltips, notes and patch notes promise, and the test that holds the game to it."""
+"""Tables of tests/dota/tooltips: what tooltips, notes and patch notes promise, and the test of each clause."""
 
 import ast
 import re
