@@ -25,6 +25,30 @@ CHANGES: tuple[tuple[str, ...], ...] = (
      "two Nethertoxins of one Viper count once, a target bears one Spirit Siphon, both ways of a Plasma Field slow",
      "changed numbers or targets: Aegis, Basher, Bloodstone, Bottle, Dust, Enchant Totem, Eye of the Storm, Frost "
      "Shield, Frostbite, Heartstopper Aura, Shrapnel, Sinister Gaze, Unstable Current; attributes are at least 1"),
+    ("creeps of the side lanes walk faster or slower for their first seconds until 7:30, so that waves meet between "
+     "the towers; the Dire's Ancient is wider",
+     "a tower that creeps took alone pays the team; neutral creeps that are not ancient pay 5 % less (7.19: 10 %)",
+     "attacks without a swing roll crits; procs and chain lightning cannot be evaded, and lightning strikes its first "
+     "target at once",
+     "a channel's last tick happens; intervals keep their exact rate; instant items end channels unless their files "
+     "say otherwise",
+     "magic barriers take damage before the resistance; a mere loss of health answers, ends and restores nothing",
+     "toggled abilities and items end with their hero's death; Voodoo Restoration is free to switch off and ends "
+     "without mana",
+     "a fear or taunt that ends leaves no unit standing still; Shadow Dance, Smoke and Blur hide from every sight",
+     "a hex replaces the base speed only; links and Earth Spike grow with the cast range",
+     "an effect that a talent replaces renews the earlier one; a second bash of another kind does nothing",
+     "changed abilities: Anchor Smash, Arcane Aura, Assassinate, Backstab, Battle Hunger, Blink Strike, Chain Frost, "
+     "Corrosive Skin, Counter Helix, Culling Blade, Dark Pact, Death Pulse, Death Ward, Echo Slam, Essence Shift, Eye "
+     "of the Storm, Fissure, Flak Cannon, Freezing Field, Frost Armor, Frostbite, Ghost Shroud, Headshot, Maledict, "
+     "Mana Drain, Paralyzing Cask, Pounce, Requiem of Souls, Rocket Barrage, Scream of Pain, Shadow Dance, Shadow Strike, "
+     "Shadowraze, Shrapnel, Side Gunner, Smoke Screen, Spirit Siphon, Tricks of the Trade",
+     "changed items: Aegis, Aeon Disk, Basher, Blade Mail, Bloodstone, Crimson Guard, Drum of Endurance, Ethereal "
+     "Blade, Force Staff, Glimmer Cape, Guardian Greaves, Hand of Midas, Holy Locket, Hurricane Pike, Linken's Sphere, "
+     "Lotus Orb, Mask of Madness, Medallion of Courage, Mekansm, Phase Boots, Pipe of Insight, Ring of Basilius, "
+     "Scythe of Vyse, Shadow Amulet, Shadow Blade, Silver Edge, Solar Crest, Spirit Vessel, Tranquil Boots, Vladmir's "
+     "Offering, Wind Lace",
+     "people may aim spells for units or places at the ground"),
 )
 """What each revision changed, oldest first."""
 REVISION = len(CHANGES)
