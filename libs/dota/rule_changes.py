@@ -41,8 +41,8 @@ CHANGES: tuple[tuple[str, ...], ...] = (
      "changed abilities: Anchor Smash, Arcane Aura, Assassinate, Backstab, Battle Hunger, Blink Strike, Chain Frost, "
      "Corrosive Skin, Counter Helix, Culling Blade, Dark Pact, Death Pulse, Death Ward, Echo Slam, Essence Shift, Eye "
      "of the Storm, Fissure, Flak Cannon, Freezing Field, Frost Armor, Frostbite, Ghost Shroud, Headshot, Maledict, "
-     "Mana Drain, Paralyzing Cask, Pounce, Requiem of Souls, Rocket Barrage, Scream of Pain, Shadow Dance, Shadow Strike, "
-     "Shadowraze, Shrapnel, Side Gunner, Smoke Screen, Spirit Siphon, Tricks of the Trade",
+     "Mana Drain, Paralyzing Cask, Pounce, Requiem of Souls, Rocket Barrage, Scream of Pain, Shadow Dance, "
+     "Shadow Strike, Shadowraze, Shrapnel, Side Gunner, Smoke Screen, Spirit Siphon, Tricks of the Trade",
      "changed items: Aegis, Aeon Disk, Basher, Blade Mail, Bloodstone, Crimson Guard, Drum of Endurance, Ethereal "
      "Blade, Force Staff, Glimmer Cape, Guardian Greaves, Hand of Midas, Holy Locket, Hurricane Pike, Linken's Sphere, "
      "Lotus Orb, Mask of Madness, Medallion of Courage, Mekansm, Phase Boots, Pipe of Insight, Ring of Basilius, "
