@@ -1,5 +1,6 @@
 """Items of those who attack: procs, crits, lifesteal, burns, and what an attack out of invisibility does."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -259,5 +260,5 @@ def test_chain_lightning_leaps_every_quarter_second(core: Any, item: str, most: 
             arena.world.set_unit(a, attack_ready=1e9)
             struck += [arena.world.time] * (now - len(struck))
     assert len(struck) == most
-    assert [later - earlier for earlier, later in zip(struck, struck[1:], strict=False)] == pytest.approx(
+    assert [later - earlier for earlier, later in itertools.pairwise(struck)] == pytest.approx(
         [0.25] * (most - 1), abs=0.035)
