@@ -71,6 +71,9 @@ inline bool shown_by_buff(const EffectNode& n) {
   return n.prim == Prim::RandomTargetHits && n.on == Trigger::Cast && n.given(Role::Dur) &&
          !n.given(Role::OutlivesCaster);
 }
+Invocation invocation_of(const Area& a);
+// What an area does at each of its ticks.
+void tick_area(Context& c, Area& a, const EffectNode& n);
 // Runs the ticks of an area that are due. False: one of them ended it.
 bool run_ticks(Context& c, Area& a);
 // Ends an area and what lives by it.

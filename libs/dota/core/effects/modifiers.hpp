@@ -76,8 +76,9 @@ bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u
 void leap_lands(Context& c, const Invocation& inv, const EffectNode& n, Unit& u);
 void vanish(Context& c, Unit& u);  // status.cpp: what flies at a unit that becomes invisible loses it
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
-void finish_teleport(Context& c, Unit& u, Vec2 goal);          // motion.cpp
-Area* area_of(World& w, Handle owner, int ability, int node);  // area.cpp: the owner's that is active, or nullptr
+void finish_teleport(Context& c, Unit& u, Vec2 goal);  // motion.cpp
+Area* area_of(World& w, Handle owner, int ability,
+              int node);  // area_frame.cpp: the owner's that is active, or nullptr
 void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target);  // projectile_flight.cpp
 void fly_missile(Context& c, Area& a, const EffectNode& n);                        // unit.cpp
 float backstab(Context& c, Unit& source, const Unit& target,

@@ -18,6 +18,7 @@ struct AttackRoll {
   float sure = 0;              // of the damage: what an attack that misses does nevertheless
 };
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);  // crits, next-attack modifiers
+bool takes_attack_effects(const Unit& source, const Unit& target);
 // Corruption, bashes, stacks. Returns the damage that they add to the attack.
 float before_attack_lands(Context& c, Unit& source, Unit& target);
 // Procs, cleave, orbs. `rolled`: the attack's damage before armor and block (cleave reads it); < 0: not known.
@@ -27,7 +28,8 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
 void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount);  // what spells give back
 float blocked_damage(Context& c, Unit& target);  // what a block takes off an attack, before armor
 float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields
-void on_ability_hits(Context& c, const Invocation& inv, Unit& target);  // casting.cpp: just before its damage
+void on_ability_hits(Context& c, const Invocation& inv,
+                     Unit& target);  // cast_triggers.cpp: just before its damage
 void on_kill(Context& c, Unit& killer, Unit& victim);
 void on_death(Context& c, Unit& victim, Unit* killer);
 
