@@ -2,17 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from five.local.cluster import OPTIMIZER_GRACE, LocalCluster, free_ports, with_addresses
+from five.local.cluster import OPTIMIZER_GRACE, LocalCluster, free_ports, is_free, with_addresses
 from five.local.passwords import Passwords
 from five.local.run_folder import RunFolder
 from five.local.run_lock import RunLock
 from five.run.load import load
+from rapid.listening import listen
 from rapid.supervisor import Supervisor
 from tests.ipv6 import needs_loopback
-
-
-def test_free_ports_differ() -> None:
-    assert len(set(free_ports(20))) == 20
 
 
 def test_empty_addresses_are_filled(tmp_path: Path) -> None:
@@ -57,3 +54,12 @@ def test_services_are_killed_after_their_own_grace_period(tmp_path: Path) -> Non
         graces = {spec.name: spec.grace_seconds for spec in cluster._specs()}
     assert graces.pop("optimizer-0") == OPTIMIZER_GRACE
     assert len(graces) > 4 and all(60 < seconds < 90 for seconds in graces.values())
+
+
+def test_free_ports_are_not_those_that_the_system_gives_out() -> None:
+    """A page of metrics asks the system for any port: it took the one at which its own restarting service listens."""
+    ports = free_ports(20)
+    assert len(set(ports)) == 20 and all(is_free("127.0.0.1", port) for port in ports)
+    for _ in range(20):
+        with listen("127.0.0.1", 0) as other:
+            assert max(ports) < other.getsockname()[1]

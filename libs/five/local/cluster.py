@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -54,12 +55,18 @@ def local_host(listen_host: str) -> str:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Return ``count`` different ports of ``host`` that are free now."""
-    sockets = [listen(host, 0) for _ in range(count)]
-    ports = [int(s.getsockname()[1]) for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+    """Return ``count`` different ports of ``host`` that are free now.
+
+    They are not among those that the system gives to who asks for any (32768 and up, 49152 and up): a service binds
+    its port later than that, and again whenever it restarts, and a page of metrics could have taken it.
+    """
+    ports: list[int] = []
+    for port in random.SystemRandom().sample(range(15_000, 32_000), 17_000):
+        if is_free(host, port):
+            ports.append(port)
+            if len(ports) == count:
+                return ports
+    raise OSError(f"{host} has no {count} free ports between 15000 and 32000")
 
 
 def is_free(host: str, port: int) -> bool:
