@@ -63,3 +63,4 @@ def test_free_ports_are_not_those_that_the_system_gives_out() -> None:
     for _ in range(20):
         with listen("127.0.0.1", 0) as other:
             assert max(ports) < other.getsockname()[1]
+    assert free_ports(0) == []

@@ -1,5 +1,6 @@
 """Local cluster: all services as processes of this machine under one supervisor."""
 
+import itertools
 import logging
 import os
 import random
@@ -60,13 +61,11 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     They are not among those that the system gives to who asks for any (32768 and up, 49152 and up): a service binds
     its port later than that, and again whenever it restarts, and a page of metrics could have taken it.
     """
-    ports: list[int] = []
-    for port in random.SystemRandom().sample(range(15_000, 32_000), 17_000):
-        if is_free(host, port):
-            ports.append(port)
-            if len(ports) == count:
-                return ports
-    raise OSError(f"{host} has no {count} free ports between 15000 and 32000")
+    shuffled = random.SystemRandom().sample(range(15_000, 32_000), 17_000)
+    ports = list(itertools.islice((port for port in shuffled if is_free(host, port)), count))
+    if len(ports) < count:
+        raise OSError(f"{host} has {len(ports)} free ports between 15000 and 32000, {count} are needed")
+    return ports
 
 
 def is_free(host: str, port: int) -> bool:
