@@ -6,6 +6,8 @@
 namespace dota {
 namespace {
 
+constexpr float kTooHealthy = 300;  // health above the hero's damage that no creep loses before a blow lands
+
 // Seconds until an attack begun now would land on a unit that far away.
 float until_blow(const Situation& s, const SeenUnit& u) {
   const UnitDef& def = s.view.constants.tables->units[s.body.type];
@@ -13,25 +15,52 @@ float until_blow(const Situation& s, const SeenUnit& u) {
   const float gap = std::max(s.away(u.pos) - s.reach(u), 0.0f);
   constexpr float kLate = kFramesPerStep * kDt;  // an order is carried out a timestep later
   float t = kLate + def.attack_point / speed + gap / std::max(s.body.move_speed, 100.0f);
+  t = std::max(t, s.body.attack_interval - s.body.since_attack);
   if (def.projectile_speed > 0) t += std::min(s.away(u.pos), s.body.attack_range) / def.projectile_speed;
   return t;
 }
 
-// Returns the predicted health, extrapolated from the loss in the last second.
-float health_then(const Situation& s, const SeenUnit& u, float seconds) {
-  constexpr int kBack = 8;  // timesteps: 1.07 s
-  const float lost = std::max(s.view.hp_history(u)[kBack] - u.hp, 0.0f);
-  return u.hp - lost * seconds / (kBack * kFramesPerStep * kDt);
+// Damage that a unit takes within some seconds from one that can be seen attacking it, by blows not yet struck.
+float damage_from(const Situation& s, const SeenUnit& attacker, const SeenUnit& u, float seconds) {
+  if (!(attacker.attack_target == u.handle)) return 0;
+  const UnitDef& def = s.view.constants.tables->units[attacker.type];
+  float first = attacker.act == Act::AttackWindup
+                    ? attacker.act_left
+                    : std::max(attacker.attack_interval - attacker.since_attack, def.attack_point);
+  if (def.projectile_speed > 0) first += distance(attacker.pos, u.pos) / def.projectile_speed;
+  if (first > seconds) return 0;
+  const float blows = 1.0f + std::floor((seconds - first) / std::max(attacker.attack_interval, 0.2f));
+  return blows * attacker.damage;
 }
 
-// Whether a mate is nearer to a creep that it too could strike: two that go for one get one.
+// Returns the predicted health: shots in flight and the blows of the creeps and towers that attack the unit.
+float health_then(const Situation& s, const SeenUnit& u, float seconds) {
+  float damage = 0;
+  for (int i = 0; i < s.view.projectile_count; ++i) {
+    const SeenProjectile& shot = s.view.projectiles[i];
+    if (shot.kind != Projectile::Kind::Attack || !(shot.target == u.handle) || shot.eta > seconds) continue;
+    if (const int source = s.view.find(shot.source); source >= 0) damage += s.view.units[source].damage;
+  }
+  const bool own = u.side == Side::Own;
+  for (const int i : own ? s.scene.enemy_creeps : s.scene.own_creeps)
+    damage += damage_from(s, s.scene.unit(i), u, seconds);
+  for (const int i : own ? s.scene.enemy_buildings : s.scene.own_buildings)
+    damage += damage_from(s, s.scene.unit(i), u, seconds);
+  return u.hp - damage * (1.0f - u.physical_resistance);
+}
+
+// Whether a mate who comes before the hero in the order of farm can take the creep. A mate who is leaving the lane
+// or whose blow at another unit is under way cannot.
 bool left_to_mate(const Situation& s, const SeenUnit& creep) {
   if (!s.skill.disciplined) return false;
   for (int i = 0; i < s.view.heroes_per_team; ++i) {
     const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
     if (!mate || distance(mate->pos, creep.pos) > mate->attack_range + 200.0f) continue;
+    const BotMemory::Hero& its = s.scene.memory.heroes[i];
+    const bool busy = mate->act == Act::AttackWindup && !(its.last.target == creep.handle);
+    if (its.retreating || its.fighting || busy || (mate->status & (kStunned | kHexed | kDisarmed))) continue;
     const int role = s.view.constants.tables->heroes[s.view.heroes[i].def].role_position;
-    if (role < s.role()) return true;
+    if (role < s.role() || (role == s.role() && i < s.index)) return true;
   }
   return false;
 }
@@ -45,6 +74,7 @@ const SeenUnit* last_hit(const Situation& s, bool deny) {
     if (s.away(u.pos) > s.reach(u) + (deny ? 60.0f : 220.0f)) continue;
     if (deny && u.hp >= 0.5f * u.max_hp) continue;
     const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    if (u.hp > damage + kTooHealthy) continue;
     const float health = s.skill.foresees ? health_then(s, u, until_blow(s, u)) : u.hp;
     if (health > s.skill.last_hit_slack * damage * (s.skill.foresees ? 0.94f : 1.0f)) continue;
     if (!deny && left_to_mate(s, u)) continue;
@@ -53,12 +83,24 @@ const SeenUnit* last_hit(const Situation& s, bool deny) {
   return best;
 }
 
+// Whether an enemy creep in reach will be ready for the last hit before the hero can strike twice.
+bool last_hit_due(const Situation& s) {
+  if (!s.skill.foresees) return false;
+  for (const int i : s.scene.enemy_creeps) {
+    const SeenUnit& u = s.scene.unit(i);
+    const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    if (u.kind != UnitKind::LaneCreep || s.away(u.pos) > s.reach(u) + 220.0f || u.hp > damage + kTooHealthy) continue;
+    if (health_then(s, u, until_blow(s, u) + s.body.attack_interval) <= damage && !left_to_mate(s, u)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Command last_hits(const Situation& s) {
   if (const SeenUnit* creep = last_hit(s, false); creep && !under_enemy_tower(s.scene, creep->pos, -250.0f))
     return with(kAttack, creep->handle);
-  if (s.skill.denies)
+  if (s.skill.denies && !last_hit_due(s))
     if (const SeenUnit* creep = last_hit(s, true)) return with(kAttack, creep->handle);
   return {};
 }
@@ -76,6 +118,7 @@ Command harass(const Situation& s) {
       continue;
     const float weakness = enemy->max_hp > 0 ? enemy->hp / enemy->max_hp : 1.0f;
     if (weakness + 0.15f >= s.health() && (s.view.time < s.memory.next_harass || guards > 1)) continue;
+    if (last_hit_due(s)) continue;
     s.memory.next_harass = s.view.time + s.skill.harass_every * (0.5f + s.scene.rng.uniform());
     return with(kAttack, enemy->handle);
   }
