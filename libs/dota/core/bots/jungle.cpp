@@ -141,7 +141,7 @@ Command stack_camp(const Situation& s) {
   return way > 0 ? travel(s, nearest->pos) : with(kNoop);
 }
 
-Command farm_jungle(const Situation& s) {
+Command farm_jungle(const Situation& s, float cheaper_than) {
   if (!s.skill.jungles || s.health() < 0.45f) return {};
   BotMemory& m = s.scene.memory;
   const SeenUnit* prey = nullptr;
@@ -163,7 +163,7 @@ Command farm_jungle(const Situation& s) {
     m.camp_empty_until[s.memory.camp] = s.view.time + std::max(s.view.time_to_neutrals, 1.0f) + 1.0f;
     s.memory.camp = -1;
   }
-  float best = 3600.0f;
+  float best = std::min(3600.0f, cheaper_than);
   int found = -1;
   for (std::size_t i = 0; i < camps.size() && i < kMaxCamps; ++i) {
     if (s.hero.level < level_for(camps[i].tier)) continue;

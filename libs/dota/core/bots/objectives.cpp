@@ -154,7 +154,7 @@ void make_plan(const Scene& s) {
   const bool able = s.own_alive >= s.view.heroes_per_team - 1 || (ahead && s.own_alive >= 3);
   if (group && able && s.view.time >= m.next_push && mean_health(s) > 0.6f) {
     m.plan_lane = static_cast<std::int8_t>(lane_to_push(s));
-    set_plan(s, Plan::Push, s.enemy_home, 120.0f);
+    set_plan(s, Plan::Push, s.enemy_home, 75.0f);
   }
 }
 
@@ -197,6 +197,17 @@ Command take_roshan(const Situation& s) {
   return with(kAttack, roshan->handle);
 }
 
+// Whether enough mates are nearer to the attacked building: one more than the enemies there. All come to the base.
+bool defended(const Situation& s) {
+  const Vec2 place = s.scene.memory.plan_place;
+  if (distance(place, s.scene.home) < 4500.0f) return false;
+  int nearer = 0;
+  for (int i = 0; i < s.view.heroes_per_team; ++i)
+    if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i); mate && !s.scene.memory.heroes[i].retreating)
+      nearer += distance(mate->pos, place) < s.away(place);
+  return nearer > heroes_near(s.scene, place, 1800.0f, true);
+}
+
 Command follow_plan(const Situation& s) {
   BotMemory& m = s.scene.memory;
   Vec2 place;
@@ -208,6 +219,7 @@ Command follow_plan(const Situation& s) {
       }
       return take_roshan(s);
     case Plan::Defend:
+      if (defended(s)) return {};
       place = m.plan_place +
               (s.scene.home - m.plan_place) * (400.0f / std::max(distance(s.scene.home, m.plan_place), 400.0f));
       break;

@@ -4,14 +4,19 @@
 namespace dota {
 namespace {
 
-// A hero's own lane while lanes are played; later the lane that needs it: one where creeps meet on the own side of
-// the map, the nearest such.
-int farm_lane(const Situation& s) {
+constexpr float kCreepWorth = 250;  // world units that a hero walks for one more creep of a wave
+
+struct FarmLane {
+  int lane = 1;
+  float cost = 1e9f;  // world units: the way, less what waits there
+};
+
+// A hero's own lane while lanes are played; later the one whose wave is worth the way best. Mates there share it, and
+// beyond the middle of the map enemies who are not seen may wait.
+FarmLane farm_lane(const Situation& s) {
   const BotMemory& m = s.scene.memory;
-  const int own = s.memory.lane < 0 ? 1 : s.memory.lane;
-  if (s.view.heroes_per_team < 3 || s.view.time < s.skill.group_from) return own;
-  int best = own;
-  float nearest = 1e9f;
+  FarmLane best{s.memory.lane < 0 ? 1 : s.memory.lane};
+  if (s.view.heroes_per_team < 3 || s.view.time < s.skill.group_from) return best;
   for (int lane = 0; lane < 3; ++lane) {
     if (!s.view.constants.settings->lane_enabled[lane]) continue;
     const MapLane& way = s.scene.lane(lane);
@@ -22,10 +27,10 @@ int farm_lane(const Situation& s) {
       if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
           mate && distance(mate->pos, p) < 1200.0f)
         cost += 2500.0f;
-    if (at > 0.62f * static_cast<float>(way.waypoints.size())) cost += 3000.0f;
-    if (cost >= nearest) continue;
-    nearest = cost;
-    best = lane;
+    for (const int i : s.scene.enemy_creeps)
+      if (distance(s.scene.unit(i).pos, p) < 1000.0f) cost -= kCreepWorth;
+    if (distance(p, s.scene.enemy_home) < distance(p, s.scene.home)) cost += 3000.0f;
+    if (cost < best.cost) best = {lane, cost};
   }
   return best;
 }
@@ -56,11 +61,25 @@ bool hit_by_hero(const Situation& s) {
   return false;
 }
 
+// Strikes the weakest enemy creep near.
+Command strike_wave(const Situation& s) {
+  const SeenUnit* best = nullptr;
+  for (const int i : s.scene.enemy_creeps) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (s.away(u.pos) > s.reach(u) + 250.0f || under_enemy_tower(s.scene, u.pos, -200.0f)) continue;
+    if (!best || u.hp < best->hp) best = &u;
+  }
+  return best ? with(kAttack, best->handle) : Command{};
+}
+
 Command farm(const Situation& s) {
   const bool lanes = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
-  if (!lanes)
-    if (const Command c = farm_jungle(s); said(c) && s.role() <= 3) return c;
-  const Vec2 place = lane_position(s, farm_lane(s));
+  const FarmLane wave = farm_lane(s);
+  const Vec2 place = lane_position(s, wave.lane);
+  if (!lanes) {
+    if (const Command c = strike_wave(s); said(c)) return c;
+    if (const Command c = farm_jungle(s, wave.cost); said(c) && s.role() <= 3) return c;
+  }
   if (const Command c = teleport_towards(s, place); said(c)) return c;
   Command c = travel(s, place);
   if (lanes && s.skill.disciplined && c.action == kNoop) {
@@ -91,13 +110,7 @@ Command strike_near(const Situation& s) {
   if (s.scene.memory.plan == Plan::Farm && !lane_open(s)) return {};
   if (s.skill.casts_in_lane)
     if (const Command c = cast_on_wave(s); said(c)) return c;
-  const SeenUnit* best = nullptr;
-  for (const int i : s.scene.enemy_creeps) {
-    const SeenUnit& u = s.scene.unit(i);
-    if (s.away(u.pos) > s.reach(u) + 250.0f || under_enemy_tower(s.scene, u.pos, -200.0f)) continue;
-    if (!best || u.hp < best->hp) best = &u;
-  }
-  return best ? with(kAttack, best->handle) : Command{};
+  return strike_wave(s);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ Command take_roshan(const Situation& s);
 bool wants_buyback(const Situation& s);
 
 // ---- jungle.cpp
-Command farm_jungle(const Situation& s);
+Command farm_jungle(const Situation& s, float cheaper_than);  // than that much way, in world units
 Command stack_camp(const Situation& s);  // draws a camp's creeps out of it when the next ones are due
 Command pull_camp(const Situation& s);   // leads them to the wave of its lane, and strikes those that fight there
 
