@@ -9,6 +9,9 @@ namespace {
 constexpr float kNear = 1300;       // what takes part in a fight around a hero
 constexpr float kTowerWorth = 260;  // strength of an enemy tower that would strike the hero
 
+// Own strength, as a share of the enemies', below which the hero does not even finish one of them.
+constexpr float kKillAgainst = 0.6f;
+
 // Whether all that the hero has ready, and a few blows, would kill it.
 bool can_kill(const Situation& s, const SeenUnit& enemy) {
   const float blows = s.body.damage * (1.0f - enemy.physical_resistance) * 3.0f;
@@ -82,7 +85,7 @@ bool outnumbered(const Situation& s, const Balance& b) {
   const float near = s.view.time < s.skill.group_from && s.health() > 0.5f ? 700.0f : 1000.0f;
   if (b.enemies == 0 || s.away(b.nearest->pos) > near) return false;
   // One against one nobody has to leave the lane before it is nearly lost.
-  const float need = (b.enemies == 1 ? 0.45f : 0.75f) - (s.memory.fighting ? 0.15f : 0.0f);
+  const float need = (b.enemies == 1 ? 0.5f : 0.8f) - (s.memory.fighting ? 0.15f : 0.0f);
   if (s.skill.disciplined && b.allies == 1 && s.health() < 0.5f && s.body.hp < threat(s))
     return !can_kill(s, *b.nearest);
   return b.own < need * s.skill.caution * b.enemy && !(b.enemies == 1 && can_kill(s, *b.nearest));
@@ -100,7 +103,7 @@ Command fight(const Situation& s, const Balance& b) {
   // In lane nobody fights to the death without an advantage: there are creeps to kill.
   const bool laning = s.view.time < s.skill.group_from && b.allies + b.enemies < 5;
   const float need = s.skill.caution * (laning ? 1.35f : 1.0f);
-  if (!kills && b.own < need * b.enemy) return {};
+  if (b.own < (kills ? kKillAgainst : need) * b.enemy) return {};
   if (laning && !kills && target->hp > 0.55f * target->max_hp) return {};
   if (gap > 700.0f && !kills && b.allies < 2) return {};
   s.memory.fighting = true;
