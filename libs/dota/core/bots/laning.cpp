@@ -6,6 +6,7 @@
 namespace dota {
 namespace {
 
+constexpr float kApproach = 3;      // seconds before a creep falls to a last hit in which the hero goes to it
 constexpr float kTooHealthy = 300;  // health above the hero's damage that no creep loses before a blow lands
 
 // Seconds until an attack begun now would land on a unit that far away.
@@ -74,11 +75,11 @@ const SeenUnit* last_hit(const Situation& s, bool deny) {
     if (s.away(u.pos) > s.reach(u) + (deny ? 60.0f : 220.0f)) continue;
     if (deny && u.hp >= 0.5f * u.max_hp) continue;
     const float damage = s.body.damage * (1.0f - u.physical_resistance);
-    if (u.hp > damage + kTooHealthy) continue;
+    if (u.hp > damage + kTooHealthy || (best && u.hp >= best->hp)) continue;
     const float health = s.skill.foresees ? health_then(s, u, until_blow(s, u)) : u.hp;
     if (health > s.skill.last_hit_slack * damage * (s.skill.foresees ? 0.94f : 1.0f)) continue;
     if (!deny && left_to_mate(s, u)) continue;
-    if (best == nullptr || u.hp < best->hp) best = &u;
+    best = &u;
   }
   return best;
 }
@@ -89,7 +90,8 @@ bool last_hit_due(const Situation& s) {
   for (const int i : s.scene.enemy_creeps) {
     const SeenUnit& u = s.scene.unit(i);
     const float damage = s.body.damage * (1.0f - u.physical_resistance);
-    if (u.kind != UnitKind::LaneCreep || s.away(u.pos) > s.reach(u) + 220.0f || u.hp > damage + kTooHealthy) continue;
+    if (u.kind != UnitKind::LaneCreep || s.away(u.pos) > s.reach(u) + 220.0f || u.hp > damage + kTooHealthy)
+      continue;
     if (health_then(s, u, until_blow(s, u) + s.body.attack_interval) <= damage && !left_to_mate(s, u)) return true;
   }
   return false;
@@ -100,9 +102,28 @@ bool last_hit_due(const Situation& s) {
 Command last_hits(const Situation& s) {
   if (const SeenUnit* creep = last_hit(s, false); creep && !under_enemy_tower(s.scene, creep->pos, -250.0f))
     return with(kAttack, creep->handle);
-  if (s.skill.denies && !last_hit_due(s))
-    if (const SeenUnit* creep = last_hit(s, true)) return with(kAttack, creep->handle);
+  if (s.skill.denies)
+    if (const SeenUnit* creep = last_hit(s, true); creep && !last_hit_due(s)) return with(kAttack, creep->handle);
   return {};
+}
+
+Vec2 last_hit_position(const Situation& s, Vec2 place) {
+  if (!s.skill.foresees) return place;
+  const SeenUnit* next = nullptr;
+  for (const int i : s.scene.enemy_creeps) {
+    const SeenUnit& u = s.scene.unit(i);
+    const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    if (u.kind != UnitKind::LaneCreep || s.away(u.pos) > 900.0f || u.hp > damage + kTooHealthy ||
+        (next && u.hp >= next->hp))
+      continue;
+    if (health_then(s, u, kApproach) > damage || left_to_mate(s, u) || under_enemy_tower(s.scene, u.pos, -250.0f))
+      continue;
+    next = &u;
+  }
+  if (!next) return place;
+  const Vec2 back = place - next->pos;
+  const float reach = s.reach(*next) - 20.0f, length = back.length();
+  return length <= reach ? place : next->pos + back * (reach / length);
 }
 
 Command harass(const Situation& s) {

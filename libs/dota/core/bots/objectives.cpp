@@ -172,6 +172,9 @@ Command besiege(const Situation& s) {
     if (b.kind == UnitKind::Shrine || b.kind == UnitKind::Filler) worth = s.view.time > 900.0f ? 0.5f : 0.0f;
     if (worth <= 0 || (b.glyph_left > 0 && b.kind != UnitKind::Fort)) continue;
     if (b.attack_target == s.body.handle && (s.health() < 0.6f || s.view.time < 600.0f)) continue;
+    // While lanes are played a tower is left alone as long as an enemy defends it: there are creeps to kill.
+    const bool laning = s.view.time < s.skill.group_from && s.view.heroes_per_team >= 3;
+    if (laning && heroes_near(s.scene, b.pos, 1500.0f, true) > 0) continue;
     int escort = 0;
     for (const int j : s.scene.own_creeps)
       escort += distance(s.scene.unit(j).pos, b.pos) < 750.0f;
@@ -203,7 +206,8 @@ bool defended(const Situation& s) {
   if (distance(place, s.scene.home) < 4500.0f) return false;
   int nearer = 0;
   for (int i = 0; i < s.view.heroes_per_team; ++i)
-    if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i); mate && !s.scene.memory.heroes[i].retreating)
+    if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
+        mate && !s.scene.memory.heroes[i].retreating)
       nearer += distance(mate->pos, place) < s.away(place);
   return nearer > heroes_near(s.scene, place, 1800.0f, true);
 }

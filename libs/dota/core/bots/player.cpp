@@ -11,8 +11,8 @@ struct FarmLane {
   float cost = 1e9f;  // world units: the way, less what waits there
 };
 
-// A hero's own lane while lanes are played; later the one whose wave is worth the way best. Mates there share it, and
-// beyond the middle of the map enemies who are not seen may wait.
+// A hero's own lane while lanes are played; later the one whose wave is worth the way best. Mates there share it,
+// and beyond the middle of the map enemies who are not seen may wait.
 FarmLane farm_lane(const Situation& s) {
   const BotMemory& m = s.scene.memory;
   FarmLane best{s.memory.lane < 0 ? 1 : s.memory.lane};
@@ -75,7 +75,7 @@ Command strike_wave(const Situation& s) {
 Command farm(const Situation& s) {
   const bool lanes = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
   const FarmLane wave = farm_lane(s);
-  const Vec2 place = lane_position(s, wave.lane);
+  const Vec2 place = last_hit_position(s, lane_position(s, wave.lane));
   if (!lanes) {
     if (const Command c = strike_wave(s); said(c)) return c;
     if (const Command c = farm_jungle(s, wave.cost); said(c) && s.role() <= 3) return c;

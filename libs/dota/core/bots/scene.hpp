@@ -104,6 +104,9 @@ Command teleport_towards(const Situation& s, Vec2 p);  // when that saves much w
 Command last_hits(const Situation& s);
 Command harass(const Situation& s);
 Vec2 lane_position(const Situation& s, int lane);
+// Returns the place nearest to `place` from which the creep that dies next can be struck; `place` if none does
+// soon.
+Vec2 last_hit_position(const Situation& s, Vec2 place);
 
 // ---- casting.cpp
 enum class Intent : std::uint8_t { Harass, Fight, Farm };

@@ -27,9 +27,9 @@ constexpr Skill skill_of(BotKind kind) {
               false, false, false, false, false, true, false,   true,   false, false};
     case BotKind::Hard:
       return {0.1f, 1.0f, 2.0f, 0.28f, 0.75f, 1.2f, 660.0f, 200.0f, true, true,
-              true, true, true, true,  true,  true,  true,   true,  true, true};
+              true, true, true, true,  true,  true, true,   true,   true, true};
     default:
-      return {0.27f, 1.15f, 5.0f,  0.3f,  0.65f, 1.05f, 900.0f, 100.0f, true, true,
+      return {0.27f, 1.15f, 5.0f,  0.3f,  0.65f, 1.05f, 900.0f, 200.0f, true, true,
               true,  false, false, false, true,  true,  true,   true,   true, true};
   }
 }
