@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.dota.arena import Arena
 from tests.dota.patch_worlds import duel_of
-
-PATCHES = ("7.21d", "7.19")
+from tests.dota.tooltip_scenes import PATCHES as PATCHES
+from tests.dota.tooltip_scenes import order
 
 
 def patched_duel(core: Any, patch: str, hero: str, enemy: str = "nevermore", away: float = 120,
@@ -52,9 +52,5 @@ def blow(arena: Arena, attacker: int) -> tuple[float, float]:
 
 def cast(arena: Arena, ability: str, rank: int, target: int | None = None, hero: int = 0, wait: float = 0.5) -> None:
     """Teach an ability and cast it, on a unit or without a target."""
-    slot = arena.teach(hero, ability, rank)
-    if target is None:
-        arena.world.order(arena.unit(hero), "cast", slot=slot)
-    else:
-        arena.world.order(arena.unit(hero), "cast_unit", target=target, slot=slot)
+    order(arena, ability, rank, target, hero=hero)
     arena.seconds(wait)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tests.dota.arena import CENTRE, Arena
+from tests.dota.arena import Arena
 from tests.dota.tooltip_scenes import PATCHES as PATCHES
+from tests.dota.tooltip_scenes import order as order
 from tests.dota.tooltip_scenes import scene
 
 
@@ -12,19 +13,6 @@ def stage(core: Any, hero: str, enemy: str = "nevermore", away: float = 300, pat
     """Return an arena with the enemy `away` in front of hero 0, the ally 600 behind it, the second enemy out of reach.
     """
     return scene(core, hero, patch, enemies=(enemy, second), allies=(ally,), away=away)
-
-
-def order(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
-          hero: int = 0) -> None:
-    """Teach a hero an ability and order its cast: on a unit, at an offset from the centre, or without a target."""
-    slot = arena.teach(hero, ability, level)
-    unit = arena.unit(hero)
-    if at is not None:
-        arena.world.order(unit, "cast_point", x=CENTRE[0] + at[0], y=CENTRE[1] + at[1], slot=slot)
-    elif target is not None:
-        arena.world.order(unit, "cast_unit", target=target, slot=slot)
-    else:
-        arena.world.order(unit, "cast", slot=slot)
 
 
 def until_cast(arena: Arena, ability: str, hero: int = 0) -> None:

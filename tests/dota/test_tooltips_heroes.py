@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.dota.arena import CENTRE, Arena, give, line_up
+from tests.dota.tooltip_scenes import cast
 
 STUNNED, LEASHED = 1, 1 << 14
 Duel = Callable[..., Arena]
@@ -18,19 +19,6 @@ def duel(new_world: Any, data: dict[str, Any]) -> Duel:
         return line_up(new_world((hero, ally), (enemy, "viper")), data, {0: 0, 1: -600, 5: away, 6: 2500})
 
     return make
-
-
-def cast(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
-         wait: float = 0.8, hero: int = 0) -> None:
-    slot = arena.teach(hero, ability, level)
-    unit = arena.unit(hero)
-    if at is not None:
-        arena.world.order(unit, "cast_point", x=CENTRE[0] + at[0], y=CENTRE[1] + at[1], slot=slot)
-    elif target is not None:
-        arena.world.order(unit, "cast_unit", target=target, slot=slot)
-    else:
-        arena.world.order(unit, "cast", slot=slot)
-    arena.seconds(wait)
 
 
 def respawn_seconds(arena: Arena, hero: int) -> float:

@@ -27,9 +27,9 @@ def scene(core: Any, hero: str, patch: str = "7.21d", *, enemies: Any = ("neverm
     return line_up(world, data, places | {i + 5: 2500.0 for i in range(1, len(enemies))})
 
 
-def cast(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
-         wait: float = 0.8, hero: int = 0) -> None:
-    """Teach a hero the ability at this rank, and order it on a unit, at a position or without a target."""
+def order(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
+          hero: int = 0) -> None:
+    """Teach a hero an ability and order its cast: on a unit, at an offset from the centre, or without a target."""
     slot = arena.teach(hero, ability, level)
     unit = arena.unit(hero)
     if at is not None:
@@ -38,6 +38,12 @@ def cast(arena: Arena, ability: str, level: int, target: int | None = None, at: 
         arena.world.order(unit, "cast_unit", target=target, slot=slot)
     else:
         arena.world.order(unit, "cast", slot=slot)
+
+
+def cast(arena: Arena, ability: str, level: int, target: int | None = None, at: tuple[float, float] | None = None,
+         wait: float = 0.8, hero: int = 0) -> None:
+    """Order a cast and let it happen."""
+    order(arena, ability, level, target, at, hero)
     arena.seconds(wait)
 
 
