@@ -100,7 +100,7 @@ def test_dagger_flies_at_its_speed(duel: Duel) -> None:
 
 
 def test_dagger_carries_lifesteal_and_corruption(duel: Duel) -> None:
-    """From a distance: Desolator's armor, and a share of the damage as health."""
+    """A dagger lowers armor with Desolator, and lifesteal heals by its damage."""
     arena = duel(away=700)
     a, target = arena.unit(0), arena.unit(5)
     give(arena, "desolator")
@@ -364,7 +364,7 @@ def test_coup_de_grace_chance_and_damage(duel: Duel, patch: str, level: int) -> 
 
 
 def test_talents_corrupt_and_cleave(duel: Duel, patch: str) -> None:
-    """4 armor less for 15 s (as Desolator's), and a quarter (7.19: a fifth) of the attack to who stands behind."""
+    """4 armor less for 15 s (as Desolator's), and a quarter (7.19: a fifth) of the attack hits units behind."""
     arena = duel(away=120)
     a, target = arena.unit(0), arena.unit(5)
     behind = arena.dummy(300, 0)

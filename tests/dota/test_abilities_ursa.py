@@ -157,7 +157,7 @@ def test_each_attack_adds_a_swipe(core: Any, patch: str, rank: int) -> None:
 @pytest.mark.parametrize(("rank", "talent", "reset"), [(1, False, 8), (2, False, 12), (3, False, 16), (4, False, 20),
                                                        (1, True, 33), (4, True, 45)])
 def test_swipes_are_lost_after_their_time(core: Any, patch: str, rank: int, talent: bool, reset: float) -> None:
-    """All at once, 8 to 20 s after the last attack, with the talent 25 s later. Each attack renews them."""
+    """All stacks end together, 8 to 20 s after the last attack, 25 s later with the talent."""
     arena, a, b = raked(core, patch, rank, talent="special_bonus_unique_ursa_4" if talent else "")
     for n in (1, 2):
         strike(arena, a, b)

@@ -16,7 +16,7 @@ DATA = {patch: read_data(patch) for patch in PATCHES}
 PREFIX = "npc_dota_hero_"
 HEROES = {patch: [hero.removeprefix(PREFIX) for hero in DATA[patch]["heroes"]["heroes"]] for patch in PATCHES}
 XP = 9000.0  # of about level 14: every ability is learned
-GOLD = 12000.0  # of the items up to Aghanim's Scepter, for heroes to whom it gives an ability
+GOLD = 12000.0  # buys Aghanim's Scepter, for heroes that get an ability from it
 ROUNDS, SECONDS = 12, 150.0  # of games, and of game time in each
 MIDDLE, APART, BESIDE = (-500.0, -400.0), 700.0, 60.0  # between the teams, and between two heroes of one
 

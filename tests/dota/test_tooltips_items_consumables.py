@@ -1,4 +1,4 @@
-"""What is eaten, drunk, planted or shared: amounts, targets, charges, stacks."""
+"""Consumables: amounts, targets, charges and stacks."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What items give by being held: `stats` of items.json are the numbers of the game's files, and the core loads them."""
+"""Stats of held items: items.json agrees with the game's files, and the core applies them."""
 
 from typing import Any
 

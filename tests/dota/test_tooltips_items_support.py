@@ -32,7 +32,7 @@ def test_the_limit_of_mekansm(core: Any, patch: str, core_item: str, limit: floa
 
 
 def test_a_greaves_spares_those_whom_a_mekansm_healed(core: Any) -> None:
-    """One limit for both (public wikis): after Mend 40 s, its own cooldown; its dispel is for the caster alone."""
+    """Mend and Restore share a limit (public wikis), 40 s after Mend; Mend dispels its caster only."""
     arena = duel(core)
     slot = give(arena, "guardian_greaves", 0)
     arena.world.set_unit(arena.unit(1), mana=0)

@@ -118,7 +118,7 @@ def test_sonic_wave_reaches_its_length_and_its_radius(core: Any) -> None:
 
 
 def test_the_talents_spell_block(core: Any) -> None:
-    """One spell is blocked, the next within 15 s is not, a later one is."""
+    """It blocks one spell every 15 s."""
     arena = stage(core, "queenofpain", enemy="lion")
     arena.world.teach(0, "special_bonus_spell_block_15", 1)
     hexed = []

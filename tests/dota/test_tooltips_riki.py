@@ -204,7 +204,7 @@ def test_no_blink_strike_while_rooted(core: Any) -> None:
 
 
 def test_the_crit_talent(core: Any) -> None:
-    """One attack of five does half as much again."""
+    """Every fifth attack on average does 50 % more damage."""
     arena = stage(core, "riki", away=2000)
     arena.world.teach(0, "riki_permanent_invisibility", 0)
     arena.world.teach(0, "special_bonus_20_crit_15", 1)

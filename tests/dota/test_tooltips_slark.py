@@ -122,7 +122,7 @@ def test_a_rooted_slark_cannot_pounce(core: Any, data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("met", [False, True])
 def test_pounce_destroys_trees_where_it_lands(duel: Duel, met: bool) -> None:
-    """Trees within 100 (public wikis); a felled tree is no food."""
+    """Trees within 100 (public wikis); a felled tree cannot be eaten."""
     arena = duel(away=2000)
     trees = arena.data["map"]["trees"]
 
@@ -283,7 +283,7 @@ def test_casts_and_items_do_not_end_the_dance(duel: Duel) -> None:
 
 
 def test_the_dance_hides_from_who_takes_aim(core: Any) -> None:
-    """Tooltip: immune to detection, Assassinate's of whom it is aimed at included; the aim is lost."""
+    """Tooltip: true sight does not reveal him, nor does Assassinate's aim, which ends."""
     arena = duel_of(core, "7.21d", ("slark",), ("sniper",), {0: 0, 5: 900})
     a, sniper = arena.unit(0), arena.unit(5)
     slot = arena.teach(5, "sniper_assassinate", 1)

@@ -73,7 +73,7 @@ def healthy(arena: Arena, hero: int, hp: float = 4000) -> int:
 
 
 def test_shrapnel_reveals_its_area_while_it_lasts(duel: Duel) -> None:
-    """From 1.2 s after the cast, for 10 s (public wikis: vision begins with the effect)."""
+    """It shows the area from 1.2 s after the cast, for 10 s (public wikis: vision begins with the effect)."""
     arena = duel()
     arena.world.give_xp(0, 230)
     enemy = arena.unit(5)

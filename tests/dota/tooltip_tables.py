@@ -17,7 +17,7 @@ HEADERS = {"| clause | source | program | numbers | test |", "| talent | clause 
 
 @dataclass(frozen=True)
 class Row:
-    """One clause: of the ability or item `subject`, or of the talent `subject`."""
+    """Clause about `subject`, which is an ability, item or talent."""
 
     where: str  # file and line
     subject: str
@@ -33,7 +33,7 @@ class Row:
 
 
 def read(path: Path) -> list[Row]:
-    """Return the rows of a file. Raises ValueError for a line that is no part of a table."""
+    """Return the rows of a file. Raises ValueError for a line outside a table."""
     rows, section, talents = [], "", False
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         where = f"{path.name}:{number}"

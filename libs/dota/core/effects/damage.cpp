@@ -111,7 +111,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
     if (d.source->spell_lifesteal > 0 && steals && !is_building(target->kind))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }
-  // A mere loss of health is no damage event (patch 7.22b, of Heartstopper Aura before and since).
+  // Lost health does not count as damage (patch 7.22b on Heartstopper Aura).
   if (d.type != DamageType::HpLoss) {
     if (d.source && !d.attack && !d.hp_removal && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
     on_damaged(c, *target, d.source, lost, d);

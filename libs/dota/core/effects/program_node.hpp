@@ -103,7 +103,7 @@ struct EffectNode {
   bool closest = false;            // periodic strike: the closest in reach
   bool heroes_first = false;       // a random attack: another unit only where there is no hero
   bool reappears = false;          // invis: an attack or a cast shows its bearer until it has faded again
-  bool counts_landed = false;      // mod: an attack that misses is none of its attacks
+  bool counts_landed = false;      // mod: missed attacks do not use up its attacks
   // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
   bool rests = false, rests_on_others = false;
   bool fixed = false;    // an aura: what it gives follows from its rank and from who bears it
