@@ -130,6 +130,10 @@ class GameConfig(_Section):
     commit_windups: bool = Field(
         False, description="A policy that has chosen an attack or a cast is offered no other action until it is "
         "executed. Without this a random policy cancels almost all of its attacks. Not in the paper; bots are exempt.")
+    commit_moves: int = Field(
+        0, ge=0, le=8, description="Choices after a move or follow in which a policy is offered neither, so that its "
+        "hero keeps walking; it may attack and cast. Without this a random policy walks on the spot. Not in the paper; "
+        "bots are exempt.")
     hide_unseen: bool = Field(
         False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")

@@ -18,7 +18,7 @@ from dota import _core
 from dota.config import GameConfig
 from dota.events import Event, events_of
 from dota.game import Game
-from dota.replay import CHECK_EVERY, PersonRow, Replay
+from dota.replay import PersonRow, Replay
 from dota.vec_game import COMMANDS
 
 FRAMES = 4  # engine frames of a timestep
@@ -159,7 +159,7 @@ class InteractiveGame(Game):
         self._frames_left -= 1
         if last and self._tape is not None and not self._over:
             self._tape.append(np.frombuffer(self._play.commands(), np.int16).reshape(COMMANDS))
-            if len(self._tape) % CHECK_EVERY == 0:
+            if len(self._tape) % self._tape.check_every == 0:
                 self._tape.check(self.hash())
 
     def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dota import _core
 from dota.play import apply_person_row
-from dota.replay import CHECK_EVERY, PersonRow, Replay
+from dota.replay import PersonRow, Replay
 from dota.tables import made_by
 from dota.vec_game import VecGame
 
@@ -18,17 +18,18 @@ from dota.vec_game import VecGame
 def play(replay: Replay) -> Iterator[VecGame]:
     """Play a replay: yield its game after the reset and after each step.
 
-    Raises ValueError, within a minute of game time, when the game diverges from the recorded one; the error names what
-    differs between then and now.
+    Raises ValueError, within two minutes of game time, when the game diverges from the recorded one; the error names
+    what differs between then and now.
     """
     game = VecGame(replay.config, 1)
     game.reset_as(0, replay.seed, replay.lineup)
     yield game
+    every = replay.check_every
     step_by = _step_with_people(game, replay.people) if replay.people else _step_without_people(game)
     for step, row in enumerate(replay.orders, 1):
         step_by(np.ascontiguousarray(row))
-        check = step // CHECK_EVERY - 1
-        if step % CHECK_EVERY == 0 and check < len(replay.checks):
+        check = step // every - 1
+        if step % every == 0 and check < len(replay.checks):
             _compare(replay, game.hash(0), replay.checks[check], f"after {game.game_time[0]:.0f} s of game time")
         yield game
     if replay.final_hash is not None:

@@ -3,10 +3,11 @@
 A file is one line of JSON (format, version, patch, fingerprints of the core and the data, configuration, seed, lineup,
 steps, hashes), then the commands, int16 [steps, 10, 8], little-endian, and people's orders, rows of ``_PERSON``, both
 compressed with zlib. Commands name units by slot and generation, so that a replay needs neither policy nor bot. A hash
-every CHECK_EVERY steps detects within a minute of game time that another core or other data diverge.
+at regular steps detects within two minutes of game time that another core or other data diverge.
 """
 
 import json
+import math
 import os
 import zlib
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from dota.malformed import MALFORMED
 FORMAT = "five-replay"
 VERSION = 3
 READABLE = (1, 2, 3)  # 1 has no fingerprints and no hash but the last, 2 no people
-CHECK_EVERY = 450  # timesteps, a minute of game time
+CHECK_EVERY = 450  # timesteps at least, a minute of game time
 _MAX_STEPS = 1 << 17  # nearly five hours
 _MAX_PEOPLE = 1 << 18
 _ROW = (10, 8)
@@ -80,8 +81,8 @@ def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
 
 class Replay:
     """Start and commands of a game: ``config``, ``seed``, ``lineup`` int16 [2, H], ``orders`` int16 [steps, 10, 8];
-    ``made_by``: fingerprints of the core and the data (None: unknown); ``checks``: the hash after every CHECK_EVERY
-    steps; ``people``: people's actions by engine frame, which may be extended."""
+    ``made_by``: fingerprints of the core and the data (None: unknown); ``checks``: the hash after every
+    `check_every` steps; ``people``: people's actions by engine frame, which may be extended."""
 
     def __init__(self, config: GameConfig, seed: int, lineup: npt.NDArray[np.int16],
                  orders: npt.NDArray[np.int16] | None = None, final_hash: int | None = None, *,
@@ -107,6 +108,11 @@ class Replay:
     def append(self, orders: npt.NDArray[np.int16]) -> None:
         """Append one timestep's commands, int16 [10, 8]."""
         self._rows.append(orders.copy())
+
+    @property
+    def check_every(self) -> int:
+        """Steps from one check to the next: the first multiple of CHECK_EVERY at which a policy chooses."""
+        return math.lcm(CHECK_EVERY, self.config.frameskip // 4)
 
     def check(self, state: int) -> None:
         """Append the hash of the state after the commands so far."""

@@ -49,6 +49,7 @@ CHANGES: tuple[tuple[str, ...], ...] = (
      "Scythe of Vyse, Shadow Amulet, Shadow Blade, Silver Edge, Solar Crest, Spirit Vessel, Tranquil Boots, Vladmir's "
      "Offering, Wind Lace",
      "people may aim spells for units or places at the ground"),
+    ("7.21d: a quarter of a fountain's attacks cannot miss",),
 )
 """What each revision changed, oldest first."""
 REVISION = len(CHANGES)

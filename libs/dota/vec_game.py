@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dota import _core, registry
 from dota.config import GameConfig
 from dota.events import Event, events_of
-from dota.replay import CHECK_EVERY, Replay
+from dota.replay import Replay
 from dota.spaces import ActionPart, Layout
 from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_tables, made_by
 
@@ -217,7 +217,7 @@ class VecGame:
             tape = self._recordings[i]
             for commands in self.commands(i):
                 tape.append(commands)
-            if len(tape) % CHECK_EVERY == 0:
+            if len(tape) % tape.check_every == 0:
                 tape.check(self.hash(i))
 
     def commands(self, index: int) -> npt.NDArray[np.int16]:
@@ -291,6 +291,18 @@ class VecGame:
         """
         self._core.restore(index, snapshot)
         self._forget([index])
+
+    def branch(self, index: int, seed: int, building_health: float = 1.0) -> None:
+        """Give a game the random state of another seed, so that it continues differently, and write its observation.
+
+        The health of standing buildings is multiplied by ``building_health``, above 0 and at most 1, which gives no
+        reward signals. Raises ValueError for another factor and for a game that is recorded.
+        """
+        if not 0.0 < building_health <= 1.0:
+            raise ValueError(f"building_health {building_health}: above 0 and at most 1 is allowed")
+        if index in self._recordings:
+            raise ValueError(f"game {index} is recorded: a replay repeats a game from its seed")
+        self._core.branch(index, seed % 2**64, building_health)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all games as snapshots for copies and pickles, valid for the same build only."""

@@ -1,22 +1,13 @@
-"""Fixtures: the compiled core and the tables of both patches, loaded once for all tests of the game."""
+"""Fixtures: the compiled core and the tables of patch 7.21d, loaded once for all tests of the game."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.dota.other_core import use_other_core
+from tests.dota.scenes.patches import PATCHES, QUIET, load_tables, read_data
 
 other = use_other_core()  # `make test-asan` and `make test-compilers`
-
-DATA = Path(__file__).parents[2] / "libs" / "dota" / "data"
-FILES = ("heroes", "abilities", "items", "units", "rules", "map")
-
-
-def read_data(version: str) -> dict[str, Any]:
-    """Return the six parsed files of a patch by name."""
-    return {f: json.loads((DATA / f"dota-{version}" / f"{f}.json").read_text("ascii")) for f in FILES}
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +17,13 @@ def core() -> Any:
     return core
 
 
+@pytest.fixture(params=PATCHES)
+def patch(request: pytest.FixtureRequest) -> str:
+    """Run the test in both patches."""
+    version: str = request.param
+    return version
+
+
 @pytest.fixture(scope="session")
 def data() -> dict[str, Any]:
     return read_data("7.21d")
@@ -33,27 +31,31 @@ def data() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def tables(core: Any, data: dict[str, Any]) -> Any:
-    return core.load_tables(*(data[f] for f in FILES))
+    return load_tables(core, data)
 
 
 @pytest.fixture
 def new_world(core: Any, tables: Any) -> Any:
-    """Create a World; by default one Shadow Fiend a side in mid, at the horn, with lane creeps only."""
+    """Create a quiet World (QUIET); by default of one Shadow Fiend a side."""
 
     def make(radiant: Any = ("nevermore",), dire: Any = ("nevermore",), seed: int = 1, **settings: Any) -> Any:
-        quiet = {
-            "start_s": 0.0,
-            "neutrals": False,
-            "roshan": False,
-            "runes": False,
-            "lanes": [False, False, False],
-            "keep_tango": 0,
-            "keep_salve": 0,
-            "keep_clarity": 0,
-        }
-        return core.World(tables, quiet | settings, list(radiant), list(dire), seed)
+        return core.World(tables, QUIET | settings, list(radiant), list(dire), seed)
 
     return make
+
+
+@pytest.fixture
+def ground(core: Any, tables: Any) -> Any:
+    return core.Ground(tables)
+
+
+@pytest.fixture(scope="session")
+def plain(core: Any) -> dict[str, Any]:
+    """Tables of a fight (`Fight`) by helper, in which the helpers' abilities do nothing."""
+    from tests.dota.fight import helpers
+
+    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
+    return helpers(core, nothing, nothing)
 
 
 @pytest.fixture

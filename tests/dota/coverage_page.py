@@ -4,13 +4,47 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.dota import stated, test_matrix_creatures
-from tests.dota.conftest import read_data
-from tests.dota.fight import ITEMS
-from tests.dota.shown import words
+from tests.dota import (
+    effect_nodes,
+    test_matrix_abilities,
+    test_matrix_break,
+    test_matrix_creatures,
+    test_matrix_damage,
+    test_matrix_flight,
+    test_matrix_immunity,
+    test_matrix_items,
+    test_matrix_modifiers,
+    test_matrix_radius,
+    test_matrix_stacking,
+    test_matrix_stats,
+)
+from tests.dota.fight import ITEMS, OWNERS
+from tests.dota.scenes.patches import read_data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "game-coverage.md"
+ABILITIES_BY_WORD = {
+    "cast": {a for _, a in test_matrix_abilities.ACTIVE},
+    "passive": {a for _, a in test_matrix_abilities.PASSIVE},
+    "damage": {a for _, a in test_matrix_damage.DEALERS},
+}
+ITEMS_BY_WORD = {
+    "held": set(test_matrix_items.HELD),
+    "used": {i for i in test_matrix_items.USABLE if i not in test_matrix_items.OTHERWISE},
+    "stacking": test_matrix_stacking.TWICE,
+}
+# For abilities and items.
+BY_WORD = {
+    "stats": {s for s, _ in test_matrix_stats.SUBJECTS},
+    "radius": {s for s, _ in test_matrix_radius.SUBJECTS},
+    "flight": {s for s, _ in test_matrix_flight.SUBJECTS},
+    "lasting": {s for s, _ in test_matrix_modifiers.SUBJECTS},
+    "immunity": {s for s in (*OWNERS, *ITEMS) if test_matrix_immunity.states_it(s)},
+    "break": set(test_matrix_break.PASSIVE) | set(test_matrix_break.CARRIED),
+    "twice": {s for s, _ in test_matrix_stacking.AGAIN},
+}
+# These show an ability's or item's effects; the others show how it is learned, cast or bought.
+OF_EFFECTS = {"damage", "stats", "radius", "flight", "lasting", "break", "used", "held", "stacking"}
 CREATURE_WORDS = {"cast": test_matrix_creatures.ACTIVE, "aura": test_matrix_creatures.AURAS,
                   "around": test_matrix_creatures.AROUND, "ally": test_matrix_creatures.GIVEN}
 NOT_BUILT = {"item_ward_dispenser"}
@@ -39,6 +73,12 @@ Talents: plain stats in `test_effects_compile.py`, `affects` number by number in
 """
 
 
+def words(subject: str) -> list[str]:
+    """Return the words of its row, in the order of the page."""
+    of_kind = ITEMS_BY_WORD if subject in ITEMS else ABILITIES_BY_WORD
+    return [word for word, subjects in (of_kind | BY_WORD).items() if subject in subjects]
+
+
 @cache
 def other_tests() -> dict[str, str]:
     """Return the text of each test file that does not run over all abilities, by file name."""
@@ -59,7 +99,7 @@ def tested_by(subject: str, observed: list[str]) -> str:
 
 def primitives(ability: dict[str, Any]) -> str:
     """Return the primitives of an ability's program, each once."""
-    return ", ".join(dict.fromkeys(node.primitive for node in stated.nodes(ability)))
+    return ", ".join(dict.fromkeys(node.primitive for node in effect_nodes.nodes(ability)))
 
 
 def creature_words(ability: str) -> list[str]:
@@ -71,9 +111,9 @@ def rows(data: dict[str, Any]) -> tuple[list[str], list[str], list[str]]:
     """Return the table rows of heroes' abilities, creatures' abilities and items."""
     abilities = data["abilities"]["abilities"]
     heroes = [f"| {hero} | `{name}` | {primitives(abilities[name])} | {tested_by(name, words(name))} |"
-              for hero, name in stated.hero_abilities(data)]
+              for hero, name in effect_nodes.hero_abilities(data)]
     bearers: dict[str, list[str]] = {}
-    for unit, name in stated.creature_abilities(data):
+    for unit, name in effect_nodes.creature_abilities(data):
         bearers.setdefault(name, []).append(unit.removeprefix("npc_dota_").removeprefix("neutral_"))
     creatures = [f"| {', '.join(f'`{unit}`' for unit in units)} | `{name}` | {primitives(abilities[name])} | "
                  + ("not played" if name in test_matrix_creatures.NOT_PLAYED else tested_by(name, creature_words(name)))

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import FRAME, Arena, without_talents_on
-from tests.dota.conftest import FILES, read_data
+from tests.dota import effect_nodes
+from tests.dota.scenes.arena import FRAME, Arena
+from tests.dota.scenes.patches import QUIET, load_tables, read_data
+from tests.dota.scenes.program import without_talents_on
 
 DATA = read_data("7.21d")
 ABILITIES: dict[str, Any] = DATA["abilities"]["abilities"]
 ITEMS = {n: i for n, i in DATA["items"]["items"].items() if not i.get("excluded")}
 HEROES = {h.removeprefix("npc_dota_hero_"): body for h, body in DATA["heroes"]["heroes"].items()}
-OWNERS = dict((ability, hero) for hero, ability in stated.hero_abilities(DATA))
+OWNERS = dict((ability, hero) for hero, ability in effect_nodes.hero_abilities(DATA))
 SEEN_HERO, MATE, ENEMY, SECOND = 0, 1, 5, 6
 HASTE = 300  # attack speed that those who strike are given
 
@@ -43,7 +44,7 @@ def helpers(core: Any, first: list[dict[str, Any]], second: list[dict[str, Any]]
                 "behavior": ["no_target", "immediate"], "effects": effects, "specials": {}, "mana_cost": [0],
                 "cooldown": [0.03], "cast_point": [0], "dispellable": "no"}
             data["heroes"] = without_talents_on(data["heroes"], name)
-        tables[helper] = core.load_tables(*(data[f] for f in FILES))
+        tables[helper] = load_tables(core, data)
     return tables
 
 
@@ -102,10 +103,8 @@ class Fight(Arena):
         self.hero = hero
         enemy = "axe" if hero != "axe" else "tidehunter"
         helper = helper_of(hero)
-        quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3,
-                 "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
         self.helper = helper
-        super().__init__(core.World(tables[helper], quiet, [hero, helper], [enemy, helper], 1), DATA)
+        super().__init__(core.World(tables[helper], QUIET, [hero, helper], [enemy, helper], 1), DATA)
         self.names = {SEEN_HERO: hero, MATE: helper, ENEMY: enemy, SECOND: helper}
         for index, name in self.names.items():
             for ability in HEROES[name]["abilities"]:

@@ -26,7 +26,7 @@ REFUSED = (ValueError, KeyError, IndexError, TypeError, OverflowError)
 KINDS = ("games", "orders", "people", "configurations", "snapshots")
 BATCH = 40  # cases a process
 HANGS_AFTER = 240  # seconds without a new case
-HEAD = 48  # bytes of a snapshot's head
+HEADER = 48  # bytes of a snapshot's header
 
 
 def heroes_of(patch: str) -> list[str]:
@@ -194,7 +194,7 @@ def people(dice: random.Random) -> None:
     heroes = [5 * team + place for team in range(2) for place in range(config.heroes_per_team)]
     goods = [*load_tables(config.patch).items, "deliver", "return", "stash", "", "nothing"]
     whole = lambda: dice.choice((dice.randint(-1, 16), dice.randint(0, 8), number(dice), 1 << 40))  # noqa: E731
-    rich = dice.random() < 0.6  # given what no replay holds
+    rich = dice.random() < 0.6  # gets experience and gold, which no replay records
     for hero in heroes if rich else ():
         game._vec._core.give_xp(0, hero, dice.choice((0, 3000, 30000)))
         game._vec._core.give_gold(0, hero, dice.choice((0, 20000)))
@@ -261,11 +261,11 @@ def mutated(dice: random.Random, snapshot: bytes, end: int) -> bytes:
     if how < 0.1:
         return bytes(data) + dice.randbytes(dice.randint(1, 100))
     if how < 0.15:
-        data[dice.randint(0, HEAD - 1)] ^= 1 << dice.randint(0, 7)
+        data[dice.randint(0, HEADER - 1)] ^= 1 << dice.randint(0, 7)
         return bytes(data)
     for _ in range(dice.choice((1, 1, 2, 5, 50))):
         size = dice.choice((1, 2, 4, 8))
-        at = dice.randint(HEAD, end - 8) // size * size
+        at = dice.randint(HEADER, end - 8) // size * size
         value = dice.choice((b"\xff" * 8, bytes(8), dice.randbytes(8), dice.randint(0, 500).to_bytes(8, "little"),
                              b"\x00\x00\xc0\x7f" * 2))
         data[at:at + size] = value[:size]
@@ -281,7 +281,7 @@ def snapshots(dice: random.Random) -> None:
     saved = world.snapshot()
     for _ in range(dice.randint(5, 40)):
         bad = mutated(dice, saved, len(saved))
-        if dice.random() < 0.9 and len(bad) >= HEAD:
+        if dice.random() < 0.9 and len(bad) >= HEADER:
             bad = _core.sealed(bad)
         try:
             world.restore(bad)

@@ -1,17 +1,19 @@
-"""Crystal Maiden's abilities in patch 7.21d, worked by hand from abilities.json."""
+"""Crystal Maiden's abilities in patch 7.21d, computed by hand from abilities.json."""
 
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, line_up
-
-ROOTED, DISARMED = 2, 8
+from tests.dota.scenes.actions import cast
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.statuses import DISARMED, ROOTED
+from tests.dota.scenes.units import set_health
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    return line_up(new_world(("crystal_maiden", "lion"), ("nevermore",)), data, {0: 0, 1: -300, 5: 500})
+def arena(core: Any) -> Arena:
+    return line_up(core, "7.21d", ("crystal_maiden", "lion"), ("nevermore",), {0: 0, 1: -300, 5: 500})
 
 
 @pytest.mark.parametrize("level", [1, 4])
@@ -94,9 +96,7 @@ def test_brilliance_everywhere_and_more_for_herself(arena: Arena, level: int) ->
 def test_freezing_field(arena: Arena) -> None:
     """A hundred explosions in ten seconds, each 105 within 300 of a spot 195 to 785 away; 20 armor to herself."""
     a, b = arena.unit(0), arena.unit(5)
-    arena.world.set_unit(b, extra_hp=20000)
-    arena.seconds(0.2)
-    arena.world.set_unit(b, hp=20000)
+    set_health(arena, b, hp=20000)
     slot = arena.teach(0, "crystal_maiden_freezing_field", 1)
     armor, speed = arena.world.unit(a)["armor"], arena.world.unit(b)["move_speed"]
     hp = arena.hp(b)
@@ -117,9 +117,7 @@ def test_freezing_field(arena: Arena) -> None:
 
 def test_freezing_field_ends_with_the_channel(arena: Arena) -> None:
     a, b = arena.unit(0), arena.unit(5)
-    slot = arena.teach(0, "crystal_maiden_freezing_field", 1)
-    arena.world.order(a, "cast", slot=slot)
-    arena.seconds(1)
+    cast(arena, "crystal_maiden_freezing_field", 1, wait=1)
     arena.world.order(a, "stop")
     arena.seconds(0.2)
     armor, hp = arena.world.unit(a)["armor"], arena.hp(b)

@@ -1,17 +1,18 @@
-"""Leshrac's abilities against numbers worked by hand from their tooltips; his numbers are those of 7.21d."""
+"""Leshrac's abilities against numbers computed by hand from their tooltips; his numbers are those of 7.21d."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, give, use
-from tests.dota.talents import duel, take
-from tests.dota.test_abilities_lina import STUNNED, blow, cast
+from tests.dota.scenes.actions import give, use
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.readings import magical_damage
+from tests.dota.scenes.statuses import INVISIBLE, STUNNED
+from tests.dota.scenes.talents import duel, take
+from tests.dota.scenes.units import down_river, river_creep
+from tests.dota.test_abilities_lina import cast
 
-INVISIBLE = 1 << 6
-RIVER = math.sqrt(0.5)  # its direction: so far to the right and down
 Make = Callable[..., Arena]
 EDICT, STORM, NOVA = "leshrac_diabolic_edict", "leshrac_lightning_storm", "leshrac_pulse_nova"
 
@@ -29,7 +30,7 @@ def make(new_world: Any, data: dict[str, Any]) -> Make:
 @pytest.mark.parametrize(("rank", "damage", "inside", "outside"), [(1, 120, 145, 155), (4, 300, 220, 230)])
 def test_split_earth_strikes_after_its_delay(make: Make, rank: int, damage: float, inside: float,
                                              outside: float) -> None:
-    """0.35 s after the cast, within 150 to 225; a stun of 2 s. Who left by then is spared."""
+    """0.35 s after the cast, within 150 to 225; a stun of 2 s. Units that left by then take nothing."""
     arena = make()
     enemy, leaves = arena.unit(5), arena.dummy(300, -100)
     near, far = arena.dummy(300, inside), arena.dummy(300 + outside, 0)
@@ -38,7 +39,7 @@ def test_split_earth_strikes_after_its_delay(make: Make, rank: int, damage: floa
     assert arena.hp(enemy) == hp
     arena.place(leaves, 300, -400)
     arena.world.run_frames(3)
-    assert hp - arena.hp(enemy) == pytest.approx(blow(arena, enemy, damage), rel=1e-3)
+    assert hp - arena.hp(enemy) == pytest.approx(magical_damage(arena, enemy, damage), rel=1e-3)
     assert arena.hp(near) < 5000 and arena.hp(far) == arena.hp(leaves) == 5000
     (held,) = [m for m in arena.modifiers(enemy, "leshrac_split_earth") if m["status"] & STUNNED]
     assert held["left"] == pytest.approx(2, abs=0.11)
@@ -88,8 +89,8 @@ def test_edict_begins_at_once(make: Make) -> None:
     assert hp - arena.hp(enemy) == pytest.approx(20 * arena.amp(arena.unit(0)), rel=1e-3)
 
 
-def test_edict_is_shared_by_those_around(make: Make) -> None:
-    """Tooltip: the fewer units there are, the more each of them takes: one at random is struck at a time."""
+def test_edict_damage_is_split_between_units(make: Make) -> None:
+    """Tooltip: each strike takes one unit at random, so fewer units take more each."""
     arena = make()
     enemy, other = arena.unit(5), arena.dummy(200, 200)
     arena.world.set_unit(other, extra_armor=-arena.world.unit(other)["armor"])
@@ -115,8 +116,8 @@ def test_edict_strikes_on_after_his_death(make: Make) -> None:
 
 
 @pytest.mark.parametrize("tier", [1, 2])
-def test_edict_takes_towers_down(make: Make, tier: int) -> None:
-    """40 % more to towers: 28 a strike. A tower whose guards stand is not struck: the strikes go to others."""
+def test_edict_deals_more_to_towers(make: Make, tier: int) -> None:
+    """40 % more to towers: 28 a strike. A protected tower is not struck: the strikes go to others."""
     arena = make()
     tower = next(u for u in arena.world.units("tower") if u["team"] == 1 and u["tier"] == tier)
     arena.world.set_unit(arena.unit(0), x=tower["x"] - 300, y=tower["y"], extra_hp=9000)
@@ -150,18 +151,13 @@ def test_more_explosions_take_no_longer(make: Make) -> None:
     assert hp - arena.hp(enemy) == pytest.approx(80 * 20 * arena.amp(arena.unit(0)), rel=1e-3)
 
 
-def down_the_river(arena: Arena, away: float) -> int:
-    """Spawn a creep where the ground is level and visible."""
-    return arena.dummy(away * RIVER, -away * RIVER)
-
-
 def test_lightning_storm_jumps_from_enemy_to_enemy(make: Make) -> None:
     """Rank 1: four enemies, 80 to each and never twice, one every quarter of a second, no jump beyond 475."""
     arena = make()
     arena.place(arena.unit(5), -2000, 0)
-    line = [down_the_river(arena, 280 * (i + 1)) for i in range(5)]
+    line = [river_creep(arena, 280 * (i + 1)) for i in range(5)]
     cast(arena, STORM, 1, line[0], wait=0.1)
-    each = blow(arena, line[0], 80)
+    each = magical_damage(arena, line[0], 80)
     for struck in range(1, 5):
         lost = [(5000 - arena.hp(u)) / each for u in line]
         assert lost == pytest.approx([1] * struck + [0] * (5 - struck), rel=1e-3)
@@ -172,17 +168,17 @@ def test_lightning_storm_jumps_from_enemy_to_enemy(make: Make) -> None:
 
 def test_lightning_storm_stops_where_nobody_is_near(make: Make) -> None:
     arena = make()
-    first, near, far = (down_the_river(arena, away) for away in (300, 765, 1245))
+    first, near, far = (river_creep(arena, away) for away in (300, 765, 1245))
     arena.place(arena.unit(5), -2000, 0)
     cast(arena, STORM, 4, first, wait=2)
     assert arena.hp(near) < 5000 and arena.hp(far) == 5000
 
 
 def test_lightning_storm_passes_over_the_unseen(make: Make) -> None:
-    """Public re-implementations of the spell: no jump to whom his team does not see."""
+    """Public re-implementations of the spell: no jump to units that his team does not see."""
     arena = make()
-    hidden, first, behind = arena.unit(5), down_the_river(arena, 300), down_the_river(arena, 600)
-    arena.place(hidden, 450 * RIVER, -450 * RIVER)
+    hidden, first, behind = arena.unit(5), river_creep(arena, 300), river_creep(arena, 600)
+    down_river(arena, hidden, 450)
     slot = give(arena, "invis_sword", hero=5)
     arena.still(hidden)
     hp = arena.hp(hidden)
@@ -236,13 +232,13 @@ def test_pulse_nova_strikes_once_a_second(make: Make) -> None:
     nova(arena)
     arena.world.run_frames(4)
     for pulses in (1, 2, 3):
-        assert hp - arena.hp(enemy) == pytest.approx(pulses * blow(arena, enemy, 100), rel=1e-3)
+        assert hp - arena.hp(enemy) == pytest.approx(pulses * magical_damage(arena, enemy, 100), rel=1e-3)
         assert mana_of(arena) == pytest.approx(300 - 70 - 20 * pulses, abs=0.01)
         arena.world.run_frames(30)
     assert arena.hp(far) == 5000
 
 
-def test_pulse_nova_is_switched_off_for_nothing(make: Make) -> None:
+def test_switching_pulse_nova_off_is_free(make: Make) -> None:
     """It is ready a second after it was switched on. Patch 7.32d: switching off starts no cooldown before then."""
     arena = make()
     enemy = arena.unit(5)
@@ -264,7 +260,7 @@ def test_pulse_nova_ends_without_mana(make: Make) -> None:
     hp = arena.hp(enemy)
     nova(arena, mana=100)
     arena.seconds(1.5)
-    assert hp - arena.hp(enemy) == pytest.approx(blow(arena, enemy, 100), rel=1e-3)
+    assert hp - arena.hp(enemy) == pytest.approx(magical_damage(arena, enemy, 100), rel=1e-3)
     assert not arena.world.ability(0, NOVA)["toggled"] and mana_of(arena) == pytest.approx(10, abs=0.01)
 
 
@@ -280,7 +276,7 @@ def test_pulse_nova_spares_the_immune(make: Make) -> None:
     assert arena.hp(enemy) == hp
 
 
-def test_pulse_nova_ends_with_his_life(make: Make) -> None:
+def test_pulse_nova_ends_at_his_death(make: Make) -> None:
     arena = make()
     nova(arena)
     arena.world.kill(arena.unit(0), arena.unit(5))
@@ -303,8 +299,8 @@ def test_the_scepter_calls_lightning_while_nova_is_on(make: Make, scepter: bool)
     assert arena.hp(enemy) == hp
     nova(arena, mana=arena.world.unit(arena.unit(0))["max_mana"])
     arena.world.run_frames(30 * 8 - 5)
-    bolts = [(hp - arena.hp(enemy)) / blow(arena, enemy, 120),
-             (5000 - arena.hp(near) - 8 * blow(arena, near, 100)) / blow(arena, near, 120)]
+    bolts = [(hp - arena.hp(enemy)) / magical_damage(arena, enemy, 120),
+             (5000 - arena.hp(near) - 8 * magical_damage(arena, near, 100)) / magical_damage(arena, near, 120)]
     assert sum(bolts) == pytest.approx(5 if scepter else 0, abs=1e-2)  # at 0, 1.75, 3.5, 5.25 and 7 s
     assert arena.hp(far) == 5000
     switch(arena)

@@ -1,4 +1,4 @@
-"""Lina's abilities against numbers worked by hand from their tooltips; her numbers are those of 7.21d."""
+"""Lina's abilities against numbers computed by hand from their tooltips; her numbers are those of 7.21d."""
 
 import math
 from collections.abc import Callable
@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, use
-from tests.dota.talents import duel
+from tests.dota.scenes.actions import give, order, order_slot, until_cast, use
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.readings import magical_damage
+from tests.dota.scenes.statuses import STUNNED
+from tests.dota.scenes.talents import duel
 
-STUNNED, SPELL_IMMUNE, DISPELLABLE = 1, 1 << 7, 3
+DISPELLABLE = 3
 Make = Callable[..., Arena]
 
 
@@ -20,23 +23,10 @@ def make(new_world: Any, data: dict[str, Any]) -> Make:
 
 def cast(arena: Arena, ability: str, rank: int, target: int | None = None, at: tuple[float, float] = (300, 0),
          wait: float = 0.0) -> None:
-    """Cast on a unit or at a place; wait until the mana is spent and so many seconds longer."""
-    slot = arena.teach(0, ability, rank)
-    unit = arena.unit(0)
-    if target is None:
-        arena.world.order(unit, "cast_point", x=CENTRE[0] + at[0], y=CENTRE[1] + at[1], slot=slot)
-    else:
-        arena.world.order(unit, "cast_unit", target=target, slot=slot)
-    for _ in range(60):
-        if arena.world.unit(unit)["mana"] < 5000:
-            break
-        arena.world.run_frames(1)
+    """Cast on a unit or at a place; wait until the cooldown begins and so many seconds longer."""
+    order(arena, ability, rank, target, None if target is not None else at)
+    until_cast(arena, ability)
     arena.world.run_frames(round(wait * 30))
-
-
-def blow(arena: Arena, target: int, amount: float) -> float:
-    """Return what magical damage of that amount takes from the unit."""
-    return amount * arena.magic(target) * arena.amp(arena.unit(0))
 
 
 @pytest.mark.parametrize("aimed", ["at the ground", "at a unit"])
@@ -49,8 +39,8 @@ def test_dragon_slave_burns_a_narrowing_line(make: Make, aimed: str) -> None:
     enemy = arena.unit(5)
     hp = arena.hp(enemy)
     cast(arena, "lina_dragon_slave", 4, enemy if aimed == "at a unit" else None, wait=1.2)
-    assert hp - arena.hp(enemy) == pytest.approx(blow(arena, enemy, 310), rel=1e-3)
-    assert [5000 - arena.hp(u) for u in within] == pytest.approx([blow(arena, within[0], 310)] * 3, rel=1e-3)
+    assert hp - arena.hp(enemy) == pytest.approx(magical_damage(arena, enemy, 310), rel=1e-3)
+    assert [5000 - arena.hp(u) for u in within] == pytest.approx([magical_damage(arena, within[0], 310)] * 3, rel=1e-3)
     assert [arena.hp(u) for u in beyond] == [5000] * 3
 
 
@@ -65,7 +55,7 @@ def test_light_strike_array_strikes_after_its_delay(make: Make, rank: int, damag
     arena.place(leaves, 300, 300)
     arena.place(comes, 300, 200)
     arena.world.run_frames(4)
-    assert hp - arena.hp(enemy) == pytest.approx(blow(arena, enemy, damage), rel=1e-3)
+    assert hp - arena.hp(enemy) == pytest.approx(magical_damage(arena, enemy, damage), rel=1e-3)
     assert arena.hp(leaves) == 5000 and arena.hp(comes) < 5000
     (held,) = [m for m in arena.modifiers(enemy, "lina_light_strike_array") if m["status"] & STUNNED]
     assert held["left"] == pytest.approx(stun, abs=0.11)
@@ -138,16 +128,7 @@ def test_laguna_blade_waits_a_moment(make: Make) -> None:
     cast(arena, "lina_laguna_blade", 1, enemy, wait=0.2)
     assert arena.hp(enemy) == hp
     arena.world.run_frames(3)
-    assert hp - arena.hp(enemy) == pytest.approx(blow(arena, enemy, 450), rel=1e-3)
-
-
-def shield(arena: Arena) -> None:
-    """Let the enemy use Black King Bar."""
-    slot = arena.world.ability(5, "item_black_king_bar")["slot"]
-    arena.world.set_unit(arena.unit(5), mana=300)
-    arena.world.order(arena.unit(5), "cast", slot=slot)
-    arena.world.run_frames(2)
-    assert arena.world.unit(arena.unit(5))["status"] & SPELL_IMMUNE
+    assert hp - arena.hp(enemy) == pytest.approx(magical_damage(arena, enemy, 450), rel=1e-3)
 
 
 @pytest.mark.parametrize("scepter", [False, True])
@@ -156,18 +137,19 @@ def test_laguna_blade_cuts_through_immunity_with_the_scepter(make: Make, scepter
     """Scepter: pure damage, and through spell immunity. Without it immunity in time saves the target."""
     arena = make()
     enemy = arena.unit(5)
-    give(arena, "black_king_bar", hero=5)
+    shield = give(arena, "black_king_bar", hero=5)
     if scepter:
         give(arena, "ultimate_scepter")
     arena.still(enemy)
     hp = arena.hp(enemy)
     if when == "before":
-        shield(arena)
+        order_slot(arena, shield, hero=5)
+        arena.world.run_frames(2)
     slot = arena.teach(0, "lina_laguna_blade", 3)
     arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
     if when != "before":
         while arena.world.unit(arena.unit(0))["mana"] == 5000:
             arena.world.run_frames(1)
-        shield(arena)
+        order_slot(arena, shield, hero=5)
     arena.seconds(1)
     assert hp - arena.hp(enemy) == pytest.approx(850 * arena.amp(arena.unit(0)) if scepter else 0, rel=1e-3)

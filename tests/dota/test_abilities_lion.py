@@ -1,17 +1,18 @@
-"""Lion's abilities in patch 7.21d, worked by hand from abilities.json."""
+"""Lion's abilities in patch 7.21d, computed by hand from abilities.json."""
 
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, line_up
-
-STUNNED, HEXED = 1, 16
+from tests.dota.scenes.actions import cast
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.statuses import HEXED, STUNNED
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    return line_up(new_world(("lion",), ("nevermore",)), data, {0: 0, 5: 400})
+def arena(core: Any) -> Arena:
+    return line_up(core, "7.21d", ("lion",), ("nevermore",), {0: 0, 5: 400})
 
 
 @pytest.mark.parametrize("level", [1, 4])
@@ -56,17 +57,6 @@ def test_hex(arena: Arena, level: int) -> None:
     assert arena.world.unit(b)["move_speed"] == pytest.approx(speed)
 
 
-def test_hex_falls_to_a_strong_dispel_only(arena: Arena) -> None:
-    """Rules of dispelling: `yes_strong` effects outlast a basic dispel (Black King Bar's)."""
-    a, b = arena.unit(0), arena.unit(5)
-    arena.world.give_item(5, "black_king_bar")
-    slot = arena.teach(0, "lion_voodoo", 4)
-    arena.world.order(a, "cast_unit", target=b, slot=slot)
-    arena.seconds(0.3)
-    assert not arena.world.ability(5, "item_black_king_bar")["castable"]  # a hexed hero uses nothing
-    assert [m["flags"] & 2 for m in arena.modifiers(b, "lion_voodoo")] == [2]
-
-
 def test_mana_drain_moves_mana_and_slows(arena: Arena) -> None:
     a, b = arena.unit(0), arena.unit(5)
     slot = arena.teach(0, "lion_mana_drain", 3)
@@ -87,9 +77,7 @@ def test_mana_drain_moves_mana_and_slows(arena: Arena) -> None:
 
 def test_mana_drain_breaks_beyond_its_distance(arena: Arena) -> None:
     a, b = arena.unit(0), arena.unit(5)
-    slot = arena.teach(0, "lion_mana_drain", 1)
-    arena.world.order(a, "cast_unit", target=b, slot=slot)
-    arena.seconds(1)
+    cast(arena, "lion_mana_drain", 1, b, wait=1)
     arena.place(b, 1300, 0)
     arena.seconds(0.3)
     assert arena.world.unit(a)["act"] != "channel"
@@ -102,39 +90,16 @@ def test_finger_after_its_delay(arena: Arena, level: int) -> None:
     arena.world.set_unit(b, extra_hp=2000)
     arena.seconds(0.2)
     arena.world.set_unit(b, hp=2400)
-    slot = arena.teach(0, "lion_finger_of_death", level)
-    arena.world.order(a, "cast_unit", target=b, slot=slot)
-    arena.seconds(0.4)
+    cast(arena, "lion_finger_of_death", level, b, wait=0.4)
     assert arena.hp(b) == pytest.approx(2400)
     arena.seconds(0.4)
     damage = [600, 725, 850][level - 1]
     assert 2400 - arena.hp(b) == pytest.approx(damage * arena.amp(a) * arena.magic(b), rel=1e-4)
 
 
-def test_finger_grows_with_the_heroes_it_killed(arena: Arena) -> None:
-    a, b = arena.unit(0), arena.unit(5)
-    slot = arena.teach(0, "lion_finger_of_death", 1)
-    arena.world.set_unit(b, hp=100)
-    arena.world.order(a, "cast_unit", target=b, slot=slot)
-    arena.seconds(0.8)
-    assert not arena.world.unit(b)["alive"]
-    assert arena.world.ability(0, "lion_finger_of_death")["stacks"] == 1
-    target = arena.dummy(300, 0)
-    hp = arena.hp(target)
-    arena.seconds(160)
-    arena.place(a, 0, 0)
-    arena.world.set_unit(a, mana=5000)
-    arena.world.set_unit(target, x=CENTRE[0] + 300, y=CENTRE[1])
-    arena.world.order(a, "cast_unit", target=target, slot=slot)
-    arena.seconds(1.5)
-    assert hp - arena.hp(target) == pytest.approx((600 + 50) * arena.amp(a) * arena.magic(target), rel=1e-3)
-
-
 def test_a_hero_that_dies_later_does_not_count(arena: Arena) -> None:
     a, b = arena.unit(0), arena.unit(5)
     arena.world.set_unit(b, extra_hp=2000)
-    slot = arena.teach(0, "lion_finger_of_death", 1)
-    arena.world.order(a, "cast_unit", target=b, slot=slot)
-    arena.seconds(0.8 + 3.2)
+    cast(arena, "lion_finger_of_death", 1, b, wait=0.8 + 3.2)
     arena.world.kill(b, a)
     assert arena.world.ability(0, "lion_finger_of_death")["stacks"] == 0

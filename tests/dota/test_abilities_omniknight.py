@@ -1,47 +1,30 @@
-"""Omniknight's abilities in both patches, worked by hand from the tooltips and abilities.json."""
+"""Omniknight's abilities in both patches, computed by hand from the tooltips and abilities.json."""
 
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, give, use
-from tests.dota.two_patches import PATCHES, Scene, cast, creep, down_river, order, scenes
+from tests.dota.scenes.actions import cast, give, make_immune, order, order_slot
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import river_scene
+from tests.dota.scenes.statuses import SILENCED, SPELL_IMMUNE, STUNNED
+from tests.dota.scenes.units import down_river, river, river_creep
 
-STUNNED, SILENCED, IMMUNE = 1, 1 << 2, 1 << 7
-
-
-@pytest.fixture(scope="module", params=PATCHES)
-def scene(request: Any, core: Any) -> Scene:
-    return scenes(core, request.param)
+IMMUNE = 1 << 7
 
 
-@pytest.fixture(scope="module")
-def new(core: Any) -> Scene:
-    return scenes(core, "7.21d")
-
-
-@pytest.fixture(scope="module")
-def old(core: Any) -> Scene:
-    return scenes(core, "7.19")
-
-
-def fight(scene: Scene, enemy: str = "nevermore", behind: float = 200) -> Arena:
+def fight(core: Any, patch: str, enemy: str = "nevermore", behind: float = 200) -> Arena:
     """Return Omniknight at the centre, an ally behind, an enemy 200 in front; another enemy is far away."""
-    return scene(("omniknight", "sniper"), (enemy, "viper"), {0: 0, 1: -behind, 5: 200, 6: 3000})
-
-
-def immune(arena: Arena, hero: int) -> None:
-    use(arena, give(arena, "black_king_bar", hero), hero=hero)
-    assert arena.world.unit(arena.unit(hero))["status"] & IMMUNE
+    return river_scene(core, patch, ("omniknight", "sniper"), (enemy, "viper"), {0: 0, 1: -behind, 5: 200, 6: 3000})
 
 
 @pytest.mark.parametrize(("level", "amount"), [(1, 90), (2, 160), (3, 230), (4, 300)])
-def test_purification_heals_and_damages_around(scene: Scene, level: int, amount: float) -> None:
+def test_purification_heals_and_damages_around(core: Any, patch: str, level: int, amount: float) -> None:
     """Tooltip: 90/160/230/300 healed, and as much pure damage to enemies within 260 of the target."""
-    arena = fight(scene)
+    arena = fight(core, patch)
     mate, b = arena.unit(1), arena.unit(5)
     down_river(arena, b, 40)  # 240 from the ally
-    small, beyond = creep(arena, -200, 250), creep(arena, -200, -275)
+    small, beyond = river_creep(arena, -200, 250), river_creep(arena, -200, -275)
     hp_mate, hp, hp_creep = arena.hp(mate), arena.hp(b), arena.hp(small)
     own = arena.hp(arena.unit(0))
     cast(arena, "omniknight_purification", level, mate, wait=0.3)
@@ -52,8 +35,8 @@ def test_purification_heals_and_damages_around(scene: Scene, level: int, amount:
     assert arena.hp(beyond) == hp_creep and arena.hp(arena.unit(0)) == own
 
 
-def test_purification_on_himself_and_on_creeps(scene: Scene) -> None:
-    arena = fight(scene)
+def test_purification_on_himself_and_on_creeps(core: Any, patch: str) -> None:
+    arena = fight(core, patch)
     a = arena.unit(0)
     hp = arena.hp(a)
     cast(arena, "omniknight_purification", 1, a, wait=0.4)
@@ -69,14 +52,13 @@ def test_purification_on_himself_and_on_creeps(scene: Scene) -> None:
     assert arena.hp(own_creep) == pytest.approx(190, abs=1)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_purification_and_spell_immunity(core: Any, patch: str) -> None:
     """7.20 lets it reach spell-immune allies. Immune enemies take nothing (patch 7.41 changes that)."""
-    arena = fight(scenes(core, patch))
+    arena = fight(core, patch)
     mate, b = arena.unit(1), arena.unit(5)
     down_river(arena, b, 0)
-    immune(arena, 1)
-    immune(arena, 5)
+    make_immune(arena, 1)
+    make_immune(arena, 5)
     hp_mate, hp = arena.hp(mate), arena.hp(b)
     cast(arena, "omniknight_purification", 1, mate, wait=0.5)
     healed = 90 if patch == "7.21d" else 0
@@ -85,9 +67,9 @@ def test_purification_and_spell_immunity(core: Any, patch: str) -> None:
 
 
 @pytest.mark.parametrize(("level", "strength", "regen"), [(1, 7, 8), (2, 14, 12), (3, 21, 16), (4, 28, 20)])
-def test_heavenly_grace_strengthens(new: Scene, level: int, strength: float, regen: float) -> None:
+def test_heavenly_grace_strengthens(core: Any, level: int, strength: float, regen: float) -> None:
     """7.21b: 50 % status resistance, 7/14/21/28 strength, 8/12/16/20 health a second for 12 s."""
-    arena = fight(new)
+    arena = fight(core, "7.21d")
     mate = arena.unit(1)
     before = arena.world.unit(mate)
     cast(arena, "omniknight_repel", level, mate, wait=0.6)
@@ -100,13 +82,13 @@ def test_heavenly_grace_strengthens(new: Scene, level: int, strength: float, reg
     assert arena.world.unit(mate)["str"] == pytest.approx(before["str"])
 
 
-def test_heavenly_grace_halves_stuns(new: Scene) -> None:
+def test_heavenly_grace_halves_stuns(core: Any) -> None:
     """50 % status resistance: Storm Bolt's 1.7 s at rank 1 become 0.85 s."""
-    arena = fight(new, "sven")
+    arena = fight(core, "7.21d", "sven")
     a = arena.unit(0)
     cast(arena, "omniknight_repel", 1, a, wait=0.4)
     slot = arena.teach(5, "sven_storm_bolt", 1)
-    order(arena, slot, a, hero=5)
+    order_slot(arena, slot, a, hero=5)
     frames = 0
     for _ in range(90):
         arena.world.run_frames(1)
@@ -114,12 +96,12 @@ def test_heavenly_grace_halves_stuns(new: Scene) -> None:
     assert frames / 30 == pytest.approx(0.85, abs=0.05)
 
 
-def test_heavenly_grace_dispels_strongly_and_cannot_be_dispelled(new: Scene) -> None:
+def test_heavenly_grace_dispels_strongly_and_cannot_be_dispelled(core: Any) -> None:
     """Tooltip: strong dispel, which ends a stun; KV: it is not dispellable itself."""
-    arena = fight(new, "sven", behind=450)
+    arena = fight(core, "7.21d", "sven", behind=450)
     mate = arena.unit(1)
     before = arena.world.unit(mate)["str"]
-    order(arena, arena.teach(5, "sven_storm_bolt", 4), mate, hero=5)
+    order(arena, "sven_storm_bolt", 4, mate, hero=5)
     arena.seconds(1.3)
     assert arena.world.unit(mate)["status"] & STUNNED
     cast(arena, "omniknight_repel", 1, mate, wait=0.7)
@@ -127,31 +109,31 @@ def test_heavenly_grace_dispels_strongly_and_cannot_be_dispelled(new: Scene) -> 
     arena.world.teach(5, "special_bonus_unique_sven_3", 1)  # Storm Bolt dispels
     arena.seconds(17)
     cast(arena, "omniknight_repel", 1, mate, wait=0.7)
-    order(arena, arena.teach(5, "sven_storm_bolt", 4), mate, hero=5)
+    order(arena, "sven_storm_bolt", 4, mate, hero=5)
     arena.seconds(1.3)
     assert arena.world.unit(mate)["status"] & STUNNED and arena.world.unit(mate)["str"] == pytest.approx(before + 7)
 
 
 @pytest.mark.parametrize(("level", "seconds"), [(1, 4), (4, 7)])
-def test_repel_of_719_makes_spell_immune(old: Scene, level: int, seconds: float) -> None:
+def test_repel_of_719_makes_spell_immune(core: Any, level: int, seconds: float) -> None:
     """7.19: spell immunity for 4/5/6/7 s, no magical damage meanwhile."""
-    arena = fight(old)
+    arena = fight(core, "7.19")
     mate = arena.unit(1)
     hp = arena.hp(mate)
     cast(arena, "omniknight_repel", level, mate, wait=0.5)
-    assert arena.world.unit(mate)["status"] & IMMUNE
+    assert arena.world.unit(mate)["status"] & SPELL_IMMUNE
     assert arena.world.damage(arena.unit(5), mate, 100, "magical") == 0 and arena.hp(mate) == hp
     arena.seconds(seconds - 0.4)
-    assert arena.world.unit(mate)["status"] & IMMUNE
+    assert arena.world.unit(mate)["status"] & SPELL_IMMUNE
     arena.seconds(0.5)
-    assert not arena.world.unit(mate)["status"] & IMMUNE
+    assert not arena.world.unit(mate)["status"] & SPELL_IMMUNE
 
 
-def test_repel_of_719_dispels_basically(old: Scene) -> None:
+def test_repel_of_719_dispels_basically(core: Any) -> None:
     """Tooltip: basic dispel: a silence goes, a stun stays. Note: Repel itself is not purged."""
-    arena = fight(old, "death_prophet", behind=450)
+    arena = fight(core, "7.19", "death_prophet", behind=450)
     mate = arena.unit(1)
-    cast(arena, "death_prophet_silence", 4, (-700, 0), wait=1, hero=5)
+    cast(arena, "death_prophet_silence", 4, at=river(-700), wait=1, hero=5)
     assert arena.world.unit(mate)["status"] & SILENCED
     cast(arena, "omniknight_repel", 4, mate, wait=0.8)
     assert not arena.world.unit(mate)["status"] & SILENCED
@@ -159,19 +141,19 @@ def test_repel_of_719_dispels_basically(old: Scene) -> None:
     assert not repel["flags"] & 3
 
 
-def test_repel_of_719_leaves_stuns(old: Scene) -> None:
-    arena = fight(old, "sven", behind=450)
+def test_repel_of_719_leaves_stuns(core: Any) -> None:
+    arena = fight(core, "7.19", "sven", behind=450)
     mate = arena.unit(1)
-    order(arena, arena.teach(5, "sven_storm_bolt", 4), mate, hero=5)
+    order(arena, "sven_storm_bolt", 4, mate, hero=5)
     arena.seconds(1.3)
     cast(arena, "omniknight_repel", 1, mate, wait=0.7)
-    assert arena.world.unit(mate)["status"] & IMMUNE and arena.world.unit(mate)["status"] & STUNNED
+    assert arena.world.unit(mate)["status"] & SPELL_IMMUNE and arena.world.unit(mate)["status"] & STUNNED
 
 
 @pytest.mark.parametrize(("level", "talent", "slow"), [(1, False, 10), (4, False, 34), (4, True, 46)])
-def test_degen_aura_slows_who_comes_near(scene: Scene, level: int, talent: bool, slow: float) -> None:
+def test_degen_aura_slows_who_comes_near(core: Any, patch: str, level: int, talent: bool, slow: float) -> None:
     """Tooltip: 10/18/26/34 % slower movement and as much attack speed within 300; 12 more with the talent."""
-    arena = fight(scene)
+    arena = fight(core, patch)
     b, beyond = arena.unit(5), arena.unit(6)
     down_river(arena, beyond, 320)
     before, far = arena.world.unit(b), arena.world.unit(beyond)
@@ -186,21 +168,21 @@ def test_degen_aura_slows_who_comes_near(scene: Scene, level: int, talent: bool,
     assert arena.world.unit(beyond)["move_speed"] == far["move_speed"]
 
 
-def test_degen_aura_and_spell_immunity(scene: Scene) -> None:
+def test_degen_aura_and_spell_immunity(core: Any, patch: str) -> None:
     """Note: spell-immune units are not slowed."""
-    arena = fight(scene)
+    arena = fight(core, patch)
     b = arena.unit(5)
     before = arena.world.unit(b)["move_speed"]
-    immune(arena, 5)
+    make_immune(arena, 5)
     arena.teach(0, "omniknight_degen_aura", 4)
     arena.seconds(0.4)
     assert arena.world.unit(b)["move_speed"] == before
 
 
 @pytest.mark.parametrize(("level", "seconds"), [(1, 6), (2, 7), (3, 8)])
-def test_guardian_angel_stops_physical_damage(scene: Scene, level: int, seconds: float) -> None:
+def test_guardian_angel_stops_physical_damage(core: Any, patch: str, level: int, seconds: float) -> None:
     """Tooltip: immunity to physical damage for 6/7/8 s, of attacks and abilities; magical damage comes through."""
-    arena = fight(scene)
+    arena = fight(core, patch)
     b, mate = arena.unit(5), arena.unit(1)
     cast(arena, "omniknight_guardian_angel", level, wait=0.5)
     for u in (mate, arena.unit(0)):
@@ -218,25 +200,25 @@ def test_guardian_angel_stops_physical_damage(scene: Scene, level: int, seconds:
 @pytest.mark.parametrize(("patch", "radius"), [("7.21d", 1200), ("7.19", 600)])
 def test_guardian_angel_covers_allies_around(core: Any, patch: str, radius: float) -> None:
     """7.20: 1200 instead of 600; creeps too, spell-immune allies too (notes)."""
-    arena = fight(scenes(core, patch))
+    arena = fight(core, patch)
     mate, b = arena.unit(1), arena.unit(5)
     own_creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, 0, 0)
     down_river(arena, own_creep, -100, 100)
     arena.still(own_creep)
     down_river(arena, mate, radius - 12)
-    immune(arena, 1)
+    make_immune(arena, 1)
     down_river(arena, mate, radius - 12)
     cast(arena, "omniknight_guardian_angel", 1, wait=0.5)
     assert arena.world.damage(b, mate, 100) == 0 and arena.world.damage(b, own_creep, 100) == 0
-    arena = fight(scenes(core, patch))
+    arena = fight(core, patch)
     down_river(arena, arena.unit(1), radius + 12)
     cast(arena, "omniknight_guardian_angel", 1, wait=0.5)
     assert arena.world.damage(arena.unit(5), arena.unit(1), 100) > 0
 
 
-def test_guardian_angel_can_be_dispelled(scene: Scene) -> None:
+def test_guardian_angel_can_be_dispelled(core: Any, patch: str) -> None:
     """Note: it can be purged."""
-    arena = fight(scene)
+    arena = fight(core, patch)
     cast(arena, "omniknight_guardian_angel", 1, wait=0.5)
     for u in (arena.unit(0), arena.unit(1)):
         (angel,) = arena.modifiers(u, "omniknight_guardian_angel")
@@ -244,9 +226,9 @@ def test_guardian_angel_can_be_dispelled(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(("level", "seconds"), [(1, 8), (2, 9), (3, 10)])
-def test_guardian_angel_with_the_scepter(scene: Scene, level: int, seconds: float) -> None:
+def test_guardian_angel_with_the_scepter(core: Any, patch: str, level: int, seconds: float) -> None:
     """Scepter: 8/9/10 s, everywhere, and buildings."""
-    arena = fight(scene)
+    arena = fight(core, patch)
     b, mate = arena.unit(5), arena.unit(1)
     give(arena, "ultimate_scepter")
     arena.world.set_unit(mate, x=-5000, y=-4500)

@@ -1,21 +1,18 @@
-"""Sven's abilities in patch 7.21d, worked by hand from abilities.json."""
+"""Sven's abilities in patch 7.21d, computed by hand from abilities.json."""
 
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, line_up
-
-STUNNED = 1
-
-
-def reduction(armor: float) -> float:
-    return 0.052 * armor / (0.9 + 0.048 * abs(armor))
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.readings import physical_share
+from tests.dota.scenes.statuses import STUNNED
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    return line_up(new_world(("sven", "lion"), ("nevermore",)), data, {0: 0, 1: -300, 5: 500})
+def arena(core: Any) -> Arena:
+    return line_up(core, "7.21d", ("sven", "lion"), ("nevermore",), {0: 0, 1: -300, 5: 500})
 
 
 @pytest.mark.parametrize("level", [1, 4])
@@ -92,7 +89,7 @@ def test_warcry_speeds_and_shields(arena: Arena, level: int) -> None:
     assert hp - arena.hp(mate) == pytest.approx(spell)
     assert spell > 0
     hp = arena.hp(mate)
-    through = 1 - reduction(arena.world.unit(mate)["armor"])
+    through = physical_share(arena.world.unit(mate)["armor"])
     assert arena.world.damage(b, mate, shield / through - 1, "physical", attack=True) == 0
     assert arena.hp(mate) == hp
     assert arena.world.damage(b, mate, 10, "physical", attack=True) == pytest.approx(10 * through - through, rel=2e-2)

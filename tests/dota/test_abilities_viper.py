@@ -1,17 +1,19 @@
-"""Viper's abilities in patch 7.21d, worked by hand from abilities.json."""
+"""Viper's abilities in patch 7.21d, computed by hand from abilities.json."""
 
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, line_up
-
-BROKEN = 1 << 12
+from tests.dota.scenes.actions import cast
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.statuses import BROKEN
+from tests.dota.scenes.units import set_health
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    return line_up(new_world(("viper",), ("nevermore",)), data, {0: 0, 5: 400})
+def arena(core: Any) -> Arena:
+    return line_up(core, "7.21d", ("viper",), ("nevermore",), {0: 0, 5: 400})
 
 
 def test_poison_attack_cast_rides_on_one_attack(arena: Arena) -> None:
@@ -82,9 +84,7 @@ def test_nethertoxin(arena: Arena, level: int) -> None:
     arena.seconds(0.2)
     hp, plain = 2000.0, arena.magic(b)
     arena.world.set_unit(b, hp=hp)
-    slot = arena.teach(0, "viper_nethertoxin", level)
-    arena.world.order(a, "cast_point", x=CENTRE[0] + 400, y=CENTRE[1], slot=slot)
-    arena.seconds(0.8)
+    cast(arena, "viper_nethertoxin", level, at=(400, 0))
     lowered = [10, 15, 20, 25][level - 1] / 100
     assert arena.magic(b) == pytest.approx(plain * (1 + lowered), rel=1e-4)
     assert arena.world.unit(b)["status"] & BROKEN
@@ -102,9 +102,7 @@ def test_break_switches_passives_off(arena: Arena) -> None:
     arena.world.teach(5, "nevermore_dark_lord", 4)
     arena.seconds(0.3)
     low = arena.world.unit(a)["armor"]
-    slot = arena.teach(0, "viper_nethertoxin", 1)
-    arena.world.order(a, "cast_point", x=CENTRE[0] + 400, y=CENTRE[1], slot=slot)
-    arena.seconds(1.5)
+    cast(arena, "viper_nethertoxin", 1, at=(400, 0), wait=1.5)
     assert arena.world.unit(b)["status"] & BROKEN
     assert arena.world.unit(a)["armor"] == pytest.approx(low + 7)
 
@@ -138,13 +136,9 @@ def test_corrosive_skin_has_a_reach(arena: Arena) -> None:
 @pytest.mark.parametrize("level", [1, 3])
 def test_viper_strike_fades(arena: Arena, level: int) -> None:
     a, b = arena.unit(0), arena.unit(5)
-    arena.world.set_unit(b, extra_hp=2000)
-    arena.seconds(0.2)
-    arena.world.set_unit(b, hp=2000)
+    set_health(arena, b, hp=2000)
     speed = arena.world.unit(b)["attack_speed"]
-    slot = arena.teach(0, "viper_viper_strike", level)
-    arena.world.order(a, "cast_unit", target=b, slot=slot)
-    arena.seconds(0.3 + 0.3 + 0.1)
+    cast(arena, "viper_viper_strike", level, b, wait=0.3 + 0.3 + 0.1)
     slow = [40, 60, 80][level - 1]
     first = speed - arena.world.unit(b)["attack_speed"]
     assert first == pytest.approx(slow, rel=0.06)

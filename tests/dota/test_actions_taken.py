@@ -65,8 +65,8 @@ def test_delay_is_the_frame_of_the_step(delay: int) -> None:
     assert travelled[0] - travelled[1] == pytest.approx(delay * frame, abs=0.4 * frame)
 
 
-def test_attack_named_again_every_step_completes(lane: VecGame) -> None:
-    """A policy acts every 4 frames; a windup lasts longer. Naming the same target must not start it again."""
+def test_attack_repeated_every_step_completes(lane: VecGame) -> None:
+    """A policy acts every 4 frames; a windup lasts longer. Repeating the same target must not restart it."""
     hp = hero_unit(lane, 1)["hp"]
     for _ in range(20):
         if "attack" not in offered(lane):
@@ -79,7 +79,7 @@ def test_attack_named_again_every_step_completes(lane: VecGame) -> None:
     again._core.observe(0)
     again.step(choose(again, "attack", unit=enemy_slot(again)))
     steps(again, 19)
-    # Naming it once and leaving it alone gives the same as naming it every step.
+    # One order gives the same as an order in every step.
     assert hero_unit(again, 1)["hp"] == pytest.approx(hero_unit(lane, 1)["hp"], abs=1e-3)
 
 
@@ -159,7 +159,7 @@ def test_turned_offsets() -> None:
     assert moved[0] == pytest.approx([200, 100], abs=25) and moved[1] == pytest.approx([-200, -100], abs=25)
 
 
-def test_previous_action_is_shown(lane: VecGame) -> None:
+def test_previous_action_is_observed(lane: VecGame) -> None:
     actions = choose(lane, "attack", unit=enemy_slot(lane))
     choose(lane, "move", team=1, x=1, y=8, into=actions)
     lane.step(actions)
@@ -172,7 +172,7 @@ def test_previous_action_is_shown(lane: VecGame) -> None:
     assert offsets[2].argmax() == 1 and offsets[3].argmax() == 8 and offsets.sum() == 2  # caster head
 
 
-def test_previous_action_of_bots_is_shown() -> None:
+def test_previous_action_of_bots_is_observed() -> None:
     game = VecGame(duel(), 1, seed=1)
     game.controllers[0] = [Controller.SCRIPTED, Controller.RANDOM]
     seen = set()
@@ -207,7 +207,7 @@ def test_impossible_numbers_do_nothing(lane: VecGame) -> None:
     assert hero_unit(lane) != undisturbed
 
 
-def test_spell_named_again_while_it_is_cast_completes() -> None:
+def test_cast_repeated_every_step_completes() -> None:
     """Shadow Fiend's raze winds up for 0.55 s, more than four steps."""
     game = VecGame(duel(randomisation={"xp": 5.0}, kills_to_win=5), 8, seed=3)
     index = next(i for i in range(8) if field(game, "abilities", "levels", index=i)[0].any())

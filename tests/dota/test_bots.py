@@ -7,7 +7,7 @@ from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout, MaskClass, TargetType
 from dota.tables import load_tables
 from dota.vec_game import STATS, Controller, VecGame, Winner
-from tests.dota.conftest import read_data
+from tests.dota.scenes.patches import read_data
 
 MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30, max_game_seconds=600,
                  neutrals=False, roshan=False, runes=False,

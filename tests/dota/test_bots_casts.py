@@ -9,15 +9,14 @@ from dota import registry
 from dota.config import GameConfig
 from dota.events import EventKind
 from dota.vec_game import Controller, VecGame, Winner
-from tests.dota.conftest import read_data
+from tests.dota.scenes.patches import PATCHES, read_data
 
-PATCHES = ("7.21d", "7.19")
 DATA = {patch: read_data(patch) for patch in PATCHES}
 PREFIX = "npc_dota_hero_"
 HEROES = {patch: [hero.removeprefix(PREFIX) for hero in DATA[patch]["heroes"]["heroes"]] for patch in PATCHES}
 XP = 9000.0  # of about level 14: every ability is learned
 GOLD = 12000.0  # buys Aghanim's Scepter, for heroes that get an ability from it
-ROUNDS, SECONDS = 12, 150.0  # of games, and of game time in each
+ROUNDS, SECONDS = 30, 150.0  # of games, and of game time in each
 MIDDLE, APART, BESIDE = (-500.0, -400.0), 700.0, 60.0  # between the teams, and between two heroes of one
 
 
@@ -39,10 +38,19 @@ class Games:
     def __init__(self) -> None:
         configs = [GameConfig(patch=patch, hero_pool=HEROES[patch], start_seconds=-1, neutrals=False, roshan=False,
                               runes=False) for patch in PATCHES]
-        self.lineups = [(p, [heroes[(first + i) % len(heroes)] for i in range(10)])
-                        for p, heroes in enumerate(HEROES.values()) for first in range(0, 2 * len(heroes), 10)]
+        self.lineups: list[tuple[int, list[str]]] = []
+        self.mix(0)
         self.vec = VecGame(configs[0], len(self.lineups), observations=False, others=configs[1:])
         self.left = {(patch, hero): active(patch, hero) for patch in PATCHES for hero in HEROES[patch]}
+
+    def mix(self, played: int) -> None:
+        """Make the lineups of a round: a hero has other mates and enemies in each, so that it is on the stronger side
+        in some."""
+        self.lineups = []
+        for p, heroes in enumerate(HEROES.values()):
+            order = [str(hero) for hero in np.random.default_rng(played).permutation(heroes)]
+            self.lineups += [(p, [order[(first + i) % len(order)] for i in range(10)])
+                             for first in range(0, 2 * len(order), 10)]
 
     def open(self) -> list[int]:
         """Return the games one of whose heroes has something left to cast."""
@@ -78,6 +86,7 @@ def unused() -> dict[tuple[str, str], set[str]]:
     """Play until everything was cast, or so many rounds of games; return what is left."""
     games = Games()
     for played in range(ROUNDS):
+        games.mix(played)
         going = games.open()
         for game in going:
             games.begin(game, seed=100 * played + game)

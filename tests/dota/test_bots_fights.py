@@ -1,4 +1,4 @@
-"""Distractions that a scripted hero ignores during a fight."""
+"""Fights of scripted heroes: distractions that they ignore, and fights that they leave or do not join."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,12 @@ import pytest
 from dota.config import GameConfig, ObservationConfig
 from dota.events import EventKind
 from dota.vec_game import Controller, VecGame
-from tests.dota.watching import choose, enemy_slot, hero_unit, offered, place
+from tests.dota.watching import choose, enemy_slot, hero_unit, offered, place, steps, units
 
 MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-80, neutrals=False,
                  roshan=False, runes=False, observation=ObservationConfig(neutral_creeps=0, wards=0, couriers=0))
+TEAMS = GameConfig(start_seconds=-60, neutrals=False, roshan=False, runes=False)
+LINEUP = [["nevermore", "axe", "lion", "sven", "lich"], ["viper", "ursa", "lina", "sniper", "omniknight"]]
 HERO, ENEMY = (-1500.0, -1300.0), (-1250.0, -1080.0)  # on the Radiant's side of mid, a tree within a walk
 
 
@@ -60,3 +62,51 @@ def test_an_enemy_who_can_be_killed_is_finished_first() -> None:
 @pytest.mark.parametrize("health", [0.5, 0.7])
 def test_nobody_walks_to_a_tree_from_an_enemy_who_strikes_him(health: float) -> None:
     assert not ate(scene(health, 1.0), 3, strikes=True)
+
+
+def teams() -> VecGame:
+    """Return a game of five against five before the horn; the strongest bot plays the Radiant, the Dire stand still."""
+    game = VecGame(TEAMS, 1, seed=1)
+    game.reset_as(0, 1, game.lineup(LINEUP))
+    game.controllers[0, 0] = Controller.HARD
+    return game
+
+
+def middle_tower(game: VecGame) -> tuple[float, float]:
+    tower = next(u for u in units(game, "tower", team=0) if u["name"].endswith("tower1_mid"))
+    return tower["x"], tower["y"]
+
+
+def stand_before(game: VecGame, away: float, enemies: int) -> None:
+    """Place enemies in a row on the enemies' side of the Radiant's middle tower."""
+    x, y = middle_tower(game)
+    for n in range(enemies):
+        place(game, hero_unit(game, 1, n), x + away + 80.0 * n, y + away - 80.0 * n)
+    game._core.observe(0)
+
+
+@pytest.mark.parametrize(("enemies", "joins"), [(0, True), (1, True), (3, False)])
+def test_nobody_teleports_alone_to_several_enemies(enemies: int, joins: bool) -> None:
+    """The middle player teleports to its tower at once, unless more enemies stand there than it can fight."""
+    game = teams()
+    stand_before(game, 600.0, enemies)
+    steps(game, int(7.5 * 5))
+    hero, (x, y) = hero_unit(game, 0), middle_tower(game)
+    assert (np.hypot(hero["x"] - x, hero["y"] - y) < 1000.0) == joins
+
+
+@pytest.mark.parametrize(("enemies", "leaves"), [(0, False), (3, True)])
+def test_enemies_just_seen_are_still_avoided(enemies: int, leaves: bool) -> None:
+    """Three enemies come near and are out of sight at once: for two more seconds the hero walks away from its place."""
+    game = teams()
+    steps(game, int(7.5 * 12))
+    x, y = middle_tower(game)
+    place(game, hero_unit(game, 0), x, y - 200.0)
+    stand_before(game, 300.0, enemies)
+    steps(game, 3)
+    for n in range(enemies):
+        place(game, hero_unit(game, 1, n), 6000.0, 5500.0)
+    game._core.observe(0)
+    steps(game, 15)
+    hero = hero_unit(game, 0)
+    assert (np.hypot(hero["x"] - x, hero["y"] - y) > 600.0) == leaves

@@ -55,3 +55,37 @@ def test_one_hero_goes_for_a_creep(team: list[str], takes: int) -> None:
         took += [event.hero for event in game.events(0) if event.kind == EventKind.LAST_HIT]
     assert took == [takes]
     assert aimed == {takes}
+
+
+def last_hit_of(hero: str, at: tuple[float, float], creep_at: tuple[float, float], health: float) -> bool:
+    """Return whether the hero gets the last hit on an enemy melee creep within 5 s, before the first own creeps come.
+    """
+    game = VecGame(LANE, 1, seed=1)
+    game.reset_as(0, 1, game.lineup([[hero, "lion"], ["nevermore", "crystal_maiden"]]))
+    game.controllers[0, 0] = Controller.HARD
+    steps(game, 45)
+    place(game, hero_unit(game, 0), *at)
+    place(game, hero_unit(game, 0, 1), -6000.0, -5500.0)
+    for n in range(2):
+        place(game, hero_unit(game, 1, n), 6000.0, 5500.0)
+    creep = next(u for u in units(game, "creep", team=1) if u["name"].endswith("melee"))
+    place(game, creep, *creep_at)
+    game._core.set_hp(0, creep["slot"], health)
+    game._core.observe(0)
+    for _ in range(38):
+        steps(game, 1)
+        died = [event for event in game.events(0) if event.kind == EventKind.UNIT_DEATH and event.unit == creep["slot"]]
+        if died:
+            return died[0].other_hero == 0
+    return False
+
+
+def test_counts_what_a_quelling_blade_adds() -> None:
+    """Sven's 61 to 63 damage takes 55 of the creep's health; the blade adds 24, which take 21 more."""
+    assert last_hit_of("sven", (-700.0, -700.0), (-500.0, -500.0), 68.0)
+
+
+@pytest.mark.parametrize("left", [45.0, 55.0])
+def test_strikes_twice_where_a_tower_leaves_too_much(left: float) -> None:
+    """A tower's shots take 98 health each and leave 45 or 55, more than the 34 of one blow and less than two."""
+    assert last_hit_of("nevermore", (-1400.0, -1500.0), (-1250.0, -1150.0), 2 * 98.0 + left)

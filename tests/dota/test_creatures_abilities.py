@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota import fields
+from tests.dota import unit_model
+from tests.dota.scenes.statuses import HEXED, ROOTED
 from tests.dota.test_matrix_creatures import DATA, KOBOLD, STUNNED, Den, definition
-
-ROOTED, HEXED = 1 << 1, 1 << 4
 
 
 def neutral(name: str) -> str:
@@ -107,14 +106,14 @@ def test_the_ghost_slows(new_world: Any) -> None:
     assert m["left"] == pytest.approx(den.special(ability, "duration")[0], abs=0.04)
     den.world.run_frames(1)
     d = definition(ability)
-    stats = fields.read(d, d["effects"][0]["then"][0]["stats"], 1)
-    assert not fields.differing(den.world.unit(den.unit(0)), fields.after(DATA, before, stats))
+    stats = unit_model.read(d, d["effects"][0]["then"][0]["stats"], 1)
+    assert not unit_model.differing(den.world.unit(den.unit(0)), unit_model.after(DATA, before, stats))
     den.seconds(1.7)
-    assert not fields.differing(den.world.unit(den.unit(0)), fields.after(DATA, before, {}))
+    assert not unit_model.differing(den.world.unit(den.unit(0)), unit_model.after(DATA, before, {}))
 
 
 def test_the_prowler_shaman_roots_with_a_blow(new_world: Any) -> None:
-    """"spawnlord_master_freeze": root and damage with one attack in fifteen seconds, by itself."""
+    """"spawnlord_master_freeze": roots and damages with one attack every fifteen seconds, without an order."""
     ability = "spawnlord_master_freeze"
     d = definition(ability)
     den = Den(new_world, neutral("prowler_shaman"), 100)
@@ -134,7 +133,7 @@ def test_the_prowler_shaman_roots_with_a_blow(new_world: Any) -> None:
 
 
 def test_the_shamans_apprentices_give_lifesteal(new_world: Any) -> None:
-    """"spawnlord_aura": a tenth of what an attack takes comes back."""
+    """"spawnlord_aura": an attacker heals by a tenth of its damage."""
     den = Den(new_world, neutral("alpha_wolf"), 80)
     den.spawn(neutral("prowler_acolyte"), 300, aside=300)
     den.seconds(0.3)
@@ -170,7 +169,7 @@ def test_thrown_projectiles_hit(new_world: Any, creature: str, ability: str, spe
 
 
 def test_the_soulstealer_burns_mana(new_world: Any) -> None:
-    """"satyr_soulstealer_mana_burn": as much damage as mana is burned, and no more than there is."""
+    """"satyr_soulstealer_mana_burn": the damage is the burned mana, at most the mana that the target has."""
     ability = "satyr_soulstealer_mana_burn"
     for mana in (250.0, 40.0):
         den = Den(new_world, neutral("satyr_soulstealer"))
@@ -184,7 +183,7 @@ def test_the_soulstealer_burns_mana(new_world: Any) -> None:
 
 
 def test_the_hellcaller_sends_a_wave(new_world: Any) -> None:
-    """"satyr_hellcaller_shockwave": a disc that grows on its way strikes everything that it passes over."""
+    """"satyr_hellcaller_shockwave": a growing disc damages every enemy that it passes."""
     ability = "satyr_hellcaller_shockwave"
     r0, r1, far = (den_value(ability, k) for k in ("radius_start", "radius_end", "distance"))
     den = Den(new_world, neutral("satyr_hellcaller"), 300)
@@ -268,10 +267,10 @@ def test_the_trickster_purges(new_world: Any) -> None:
     for k in range(int(steps)):
         den.seconds(0.4 * lasts / steps)
         stats = {"ms_pct": -100 * (1 - k / steps)}
-        assert not fields.differing(den.world.unit(hero), fields.after(DATA, before, stats)), k
+        assert not unit_model.differing(den.world.unit(hero), unit_model.after(DATA, before, stats)), k
         den.seconds(0.6 * lasts / steps)
     den.seconds(0.3)
-    assert not fields.differing(den.world.unit(hero), fields.after(DATA, before, {}))
+    assert not unit_model.differing(den.world.unit(hero), unit_model.after(DATA, before, {}))
 
 
 def test_frost_armor_slows_attackers(new_world: Any) -> None:
@@ -298,11 +297,11 @@ def test_frost_armor_slows_attackers(new_world: Any) -> None:
             continue
         assert marks[0]["left"] == pytest.approx(den_value(ability, "slow_duration"), abs=0.04)
         den.world.run_frames(1)
-        stats = fields.read(d, d["effects"][1]["then"][0]["stats"], 1)
-        assert not fields.differing(den.world.unit(hero), fields.after(DATA, before, stats))
+        stats = unit_model.read(d, d["effects"][1]["then"][0]["stats"], 1)
+        assert not unit_model.differing(den.world.unit(hero), unit_model.after(DATA, before, stats))
 
 
-def test_the_priest_heals_by_so_much(new_world: Any) -> None:
+def test_priest_heal_amount(new_world: Any) -> None:
     """"forest_troll_high_priest_heal"."""
     den = Den(new_world, neutral("forest_troll_high_priest"))
     ally = den.spawn(KOBOLD, 120)
@@ -311,7 +310,7 @@ def test_the_priest_heals_by_so_much(new_world: Any) -> None:
     assert den.hp(ally) == pytest.approx(100 + den_value("forest_troll_high_priest_heal", "health"))
 
 
-def test_roshan_bashes_by_so_much(new_world: Any) -> None:
+def test_roshan_bash_damage_and_stun(new_world: Any) -> None:
     """"roshan_bash": 50 more before armor and 1.65 s of stun, 15 % of the time."""
     den = Den(new_world, "npc_dota_roshan", 100)
     hero = den.unit(0)
@@ -333,7 +332,7 @@ def test_roshan_bashes_by_so_much(new_world: Any) -> None:
 
 
 @pytest.mark.parametrize("minutes", [0, 12])
-def test_roshan_slams_by_the_minute(new_world: Any, minutes: int) -> None:
+def test_roshan_slam_grows_by_the_minute(new_world: Any, minutes: int) -> None:
     """"roshan_slam": 70 damage, 10 more for every whole minute of the game."""
     den = Den(new_world, "npc_dota_roshan", 200)
     den.world.set_time(60.0 * minutes + 5)

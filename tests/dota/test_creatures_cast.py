@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
 
 
 def arena(new_world: Any, data: dict[str, Any], **settings: Any) -> Arena:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.dota.conftest import FILES, read_data
+from tests.dota.scenes.patches import FILES, load_tables, read_data
 
 
 @pytest.mark.parametrize("version", ["7.21d", "7.19"])
 def test_counts_are_those_of_the_files(core: Any, version: str) -> None:
     d = read_data(version)
-    t = core.load_tables(*(d[f] for f in FILES))
+    t = load_tables(core, d)
     heroes, units = d["heroes"]["heroes"], d["units"]["units"]
     assert t.version == version
     assert t.heroes == list(heroes)
@@ -120,7 +120,7 @@ def test_item_stats_take_the_rank_sold(tables: Any) -> None:
 def test_speed_of_boots_is_a_stat_of_its_own(core: Any, tables: Any) -> None:
     (boots,) = dict(tables.item("item_boots")["stats"])
     old = read_data("7.19")
-    yasha = dict(core.load_tables(*(old[f] for f in FILES)).item("item_yasha")["stats"])
+    yasha = dict(load_tables(core, old).item("item_yasha")["stats"])
     assert boots not in yasha  # Yasha's 8 % stacks with boots
 
 

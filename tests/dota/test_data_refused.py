@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.conftest import FILES, read_data
+from tests.dota.scenes.patches import FILES, load_tables, read_data
 
 
 def talent_of(heroes: dict[str, Any], hero: str, name: str) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def test_it_is_refused_with_file_key_and_reason(core: Any, data: dict[str, Any],
     changed = {f: copy.deepcopy(v) if f == file else v for f, v in data.items()}
     change(changed[file])
     with pytest.raises(ValueError) as error:
-        core.load_tables(*(changed[f] for f in FILES))
+        load_tables(core, changed)
     for words in told:
         assert words in str(error.value), str(error.value)
 

@@ -1,44 +1,25 @@
 """Primitives of attack effects, procs and auras, one by one: Lion's Hex gets a program with the test's numbers."""
 
-import json
 import math
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, cast, circle, programmed
-
-STUNNED = 1
-DATA = Path(__file__).parents[2] / "libs" / "dota" / "data" / "dota-7.21d"
-
-Make = Callable[..., Arena]
+from tests.dota.scenes.actions import attack_for
+from tests.dota.scenes.patches import PATCHES, read_data
+from tests.dota.scenes.program import cast_hex, circle, programmed
+from tests.dota.scenes.statuses import STUNNED
 
 
-@pytest.fixture
-def make(core: Any, data: dict[str, Any]) -> Make:
-    return partial(programmed, core, data)
-
-
-def attack(arena: Arena, target: int, seconds: float) -> None:
-    a = arena.unit(0)
-    arena.world.set_unit(a, attack_ready=0)
-    arena.world.order(a, "attack", target)
-    arena.seconds(seconds)
-    arena.world.set_unit(a, attack_ready=1e9)
-    arena.world.order(a, "hold")
-
-
-def test_next_attack_bonus_is_spent_by_one_attack(make: Make) -> None:
-    arena = make(
+def test_next_attack_bonus_is_spent_by_one_attack(core: Any) -> None:
+    arena = programmed(
+        core,
         {"p": "next_attack_mod", "to": "self", "expires": 10, "stats": {"base_dmg_pct": 200}}, behavior=("no_target",)
     )
     a = arena.unit(0)
     creep = arena.dummy(300, 0)
     plain = arena.world.unit(a)["dmg_min"]
-    cast(arena)
+    cast_hex(arena)
     assert arena.world.unit(a)["dmg_min"] == pytest.approx(3 * plain, rel=1e-4)
     arena.world.set_unit(a, attack_ready=0)
     arena.world.order(a, "attack", creep)
@@ -46,21 +27,22 @@ def test_next_attack_bonus_is_spent_by_one_attack(make: Make) -> None:
     assert arena.world.unit(a)["dmg_min"] == pytest.approx(plain, rel=1e-4)
 
 
-def test_splash(make: Make) -> None:
-    arena = make({"p": "splash", "r": 250, "pct": 50}, behavior=("passive",))
+def test_splash(core: Any) -> None:
+    arena = programmed(core, {"p": "splash", "r": 250, "pct": 50}, behavior=("passive",))
     target, near, far = arena.dummy(400, 0), arena.dummy(400, 200), arena.dummy(400, 400)
     for u in (target, near, far):
         arena.world.set_unit(u, extra_armor=-arena.world.unit(u)["armor"])
     hp = arena.hp(target)
-    attack(arena, target, 1.6)
+    attack_for(arena, arena.unit(0), target, 1.6)
     lost = hp - arena.hp(target)
     assert lost > 0
     assert hp - arena.hp(near) == pytest.approx(lost / 2, rel=1e-3)
     assert arena.hp(far) == hp
 
 
-def test_bash_stuns_and_rests(make: Make) -> None:
-    arena = make(
+def test_bash_stuns_and_rests(core: Any) -> None:
+    arena = programmed(
+        core,
         {"p": "bash", "chance_pct": 100, "dur": 0.5, "icd": 5, "damage": 80, "type": "physical"}, behavior=("passive",)
     )
     target = arena.dummy(400, 0, hp=10000)
@@ -78,9 +60,10 @@ def test_bash_stuns_and_rests(make: Make) -> None:
     assert stuns in (2, 3)
 
 
-def test_bashed_units_cannot_bash(make: Make) -> None:
+def test_bashed_units_cannot_bash(core: Any) -> None:
     """A projectile in flight loses its attack effects when its shooter is stunned by a bash."""
-    arena = make({"p": "bash", "chance_pct": 100, "dur": 0.5, "damage": 80, "type": "physical"}, behavior=("passive",))
+    bash = {"p": "bash", "chance_pct": 100, "dur": 0.5, "damage": 80, "type": "physical"}
+    arena = programmed(core, bash, behavior=("passive",))
     a, b = arena.unit(0), arena.unit(5)
     arena.teach(5, "nevermore_necromastery", 0)
     for unit in (a, b):
@@ -107,32 +90,34 @@ def test_bashed_units_cannot_bash(make: Make) -> None:
     assert landed > 10
 
 
-def test_orb_corruption(make: Make) -> None:
-    arena = make({"p": "orb_corruption", "armor": -6, "dur": 3}, behavior=("passive",))
+def test_orb_corruption(core: Any) -> None:
+    arena = programmed(core, {"p": "orb_corruption", "armor": -6, "dur": 3}, behavior=("passive",))
     target, a = arena.dummy(400, 0), arena.unit(0)
     armor, own = arena.world.unit(target)["armor"], arena.world.unit(a)["armor"]
-    attack(arena, target, 1.6)
+    attack_for(arena, arena.unit(0), target, 1.6)
     assert arena.world.unit(target)["armor"] == pytest.approx(armor - 6)
     assert arena.world.unit(a)["armor"] == pytest.approx(own)
     arena.seconds(4)
     assert arena.world.unit(target)["armor"] == pytest.approx(armor)
 
 
-def test_true_strike_proc_adds_its_damage(make: Make) -> None:
-    arena = make({"p": "true_strike_proc", "chance_pct": 100, "damage": 90, "type": "pure"}, behavior=("passive",))
+def test_true_strike_proc_adds_its_damage(core: Any) -> None:
+    proc = {"p": "true_strike_proc", "chance_pct": 100, "damage": 90, "type": "pure"}
+    arena = programmed(core, proc, behavior=("passive",))
     target, a = arena.dummy(400, 0), arena.unit(0)
     arena.world.set_unit(target, extra_armor=-arena.world.unit(target)["armor"])
     u, hp = arena.world.unit(a), arena.hp(target)
-    attack(arena, target, 1.5)
+    attack_for(arena, arena.unit(0), target, 1.5)
     lost = hp - arena.hp(target)
     low, high = u["dmg_min"] + u["dmg_bonus"], u["dmg_max"] + u["dmg_bonus"]
     extra = 90 * arena.amp(a)
     assert low + extra - 1 <= lost <= high + extra + 1
 
 
-def test_proc_on_own_cast_and_when_attacked(make: Make) -> None:
+def test_proc_on_own_cast_and_when_attacked(core: Any) -> None:
     boom = {"p": "damage", "to": "enemies", "shape": circle(500), "amount": 30, "type": "pure"}
-    arena = make(
+    arena = programmed(
+        core,
         {"p": "proc", "on": "own_ability_cast", "then": [boom]},
         {"p": "proc", "on": "attacked", "chance_pct": 100, "icd": 0.3, "then": [boom]},
         behavior=("passive",),
@@ -150,8 +135,8 @@ def test_proc_on_own_cast_and_when_attacked(make: Make) -> None:
     assert hp - arena.hp(creep) >= 2 * each - 0.1
 
 
-def test_spell_block_takes_one_spell(make: Make) -> None:
-    arena = make({"p": "spell_block", "icd": 8}, behavior=("passive",), enemy="sven")
+def test_spell_block_takes_one_spell(core: Any) -> None:
+    arena = programmed(core, {"p": "spell_block", "icd": 8}, behavior=("passive",), enemy="sven")
     a, enemy = arena.unit(0), arena.unit(5)
     bolt = arena.teach(5, "sven_storm_bolt", 1)
     hp = arena.hp(a)
@@ -167,8 +152,9 @@ def test_spell_block_takes_one_spell(make: Make) -> None:
     arena.seconds(1)
 
 
-def test_aura_with_effects_ticks(make: Make) -> None:
-    arena = make(
+def test_aura_with_effects_ticks(core: Any) -> None:
+    arena = programmed(
+        core,
         {
             "p": "aura",
             "r": 500,
@@ -185,7 +171,7 @@ def test_aura_with_effects_ticks(make: Make) -> None:
     assert per_second == pytest.approx(20, rel=0.06)
 
 
-def test_every_built_primitive_is_in_the_data_or_here(core: Any, data: dict[str, Any]) -> None:
+def test_every_built_primitive_is_in_the_data_or_here(core: Any) -> None:
     """Nothing is built that the data of either patch does not use."""
     used: set[str] = set()
 
@@ -196,8 +182,8 @@ def test_every_built_primitive_is_in_the_data_or_here(core: Any, data: dict[str,
                 if isinstance(node.get(key), list):
                     walk(node[key])
 
-    for folder in (DATA, DATA.parent / "dota-7.19"):
+    for patch in PATCHES:
         for file in ("abilities", "items"):
-            for node in json.loads((folder / f"{file}.json").read_text())[file].values():
+            for node in read_data(patch)[file][file].values():
                 walk(node.get("effects") or [])
     assert set(core.built_primitives()) <= used

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, give
+from tests.dota.scenes.actions import give
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.units import without_armor
 
 MELEE, RANGED = "sven", "lion"
 
@@ -25,12 +27,6 @@ def arena(new_world: Any, data: dict[str, Any], hero: str = MELEE, allies: tuple
     made.world.set_unit(made.unit(0), extra_hp=5000)
     made.world.set_unit(made.unit(0), hp=1000)
     return made
-
-
-def bare(a: Arena, target: int) -> int:
-    """Set the target's armor to zero."""
-    a.world.set_unit(target, extra_armor=-a.world.unit(target)["armor"])
-    return target
 
 
 def hits(a: Arena, target: int, count: int, hero: int = 0) -> list[float]:
@@ -60,7 +56,7 @@ def test_javelin_strikes_with_magic_now_and_then(new_world: Any, data: dict[str,
     give(a, "javelin")
     unit, stated = a.unit(0), specials("javelin", data)
     a.world.set_unit(unit, extra_as=300)
-    target = bare(a, a.dummy(120, 0, hp=1e6))
+    target = without_armor(a, a.dummy(120, 0), hp=1e6)
     u = a.world.unit(unit)
     low, high = u["dmg_min"] + u["dmg_bonus"] - 0.1, u["dmg_max"] + u["dmg_bonus"] + 0.1
     bolt = stated["bonus_chance_damage"] * a.magic(target) * a.amp(unit)
@@ -80,8 +76,7 @@ def test_javelin_finds_the_evasive(new_world: Any, data: dict[str, Any]) -> None
     unit, enemy, stated = a.unit(0), a.unit(5), specials("javelin", data)
     a.place(enemy, 120, 0, math.pi)
     a.world.set_unit(unit, extra_as=300)
-    a.world.set_unit(enemy, extra_hp=1e6)
-    a.world.set_unit(bare(a, enemy), hp=1e6, attack_ready=1e9)
+    a.world.set_unit(without_armor(a, enemy, hp=1e6), attack_ready=1e9)
     u = a.world.unit(unit)
     bolt = stated["bonus_chance_damage"] * a.magic(enemy) * a.amp(unit)
     a.world.set_unit(unit, attack_ready=0)
@@ -219,8 +214,7 @@ def test_nothing_of_it_on_a_denied_creep(new_world: Any, data: dict[str, Any], i
     a = arena(new_world, data)
     give(a, item)
     creep = a.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + 120, CENTRE[1])
-    a.world.set_unit(creep, extra_hp=3000)
-    a.world.set_unit(bare(a, creep), hp=1000)
+    a.world.set_unit(without_armor(a, creep), hp=1000)
     a.world.order(creep, "hold")
     u = a.world.unit(a.unit(0))
     lost = hits(a, creep, 8)

@@ -2,14 +2,12 @@
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.dota.conftest import FILES
+from tests.dota.scenes.patches import DATA, load_tables
 
-DATA = Path(__file__).parents[2] / "libs" / "dota" / "data"
 RULES = ("filler_ability", "backdoor_protection", "backdoor_protection_in_base")
 SIX = ("nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper")
 
@@ -88,7 +86,7 @@ def test_a_hero_with_something_missing_is_refused_by_name(core: Any, data: dict[
     changed = dict(data) | {"abilities": copy.deepcopy(data["abilities"])}
     silence = changed["abilities"]["abilities"]["death_prophet_silence"]
     silence["effects"] = [{"p": "summon", "unit": "npc_dota_choir", "dur": 3}]
-    tables = core.load_tables(*(changed[f] for f in FILES))
+    tables = load_tables(core, changed)
     assert tables.missing_primitives("npc_dota_hero_death_prophet") == ["summon.npc_dota_choir"]
     with pytest.raises(ValueError, match="npc_dota_hero_death_prophet.*ability death_prophet_silence.*not built yet"):
         core.World(tables, {}, ["death_prophet"], ["nevermore"], 1)
@@ -110,3 +108,8 @@ def test_items_the_six_heroes_use_can_be_used(core: Any, tables: Any) -> None:
     """
     for item in items.split():
         assert core.ability_program(tables, "item_" + item)["missing"] == [], item
+
+
+def test_every_hero_of_the_finals_can_be_played(tables: Any) -> None:
+    for hero in tables.heroes:
+        assert tables.missing_primitives(hero) == [], hero

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, line_up, use, wounded
-
-STUNNED, SILENCED, INVISIBLE, SPELL_IMMUNE, BROKEN = 1, 4, 64, 128, 1 << 12
+from tests.dota.scenes.actions import attack_for, give, use
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import BROKEN, INVISIBLE, SILENCED
+from tests.dota.scenes.units import wounded
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    return line_up(new_world(("sven", "lion"), ("nevermore", "viper")), data, {0: 0, 1: -300, 5: 500, 6: 2500})
+def arena(core: Any) -> Arena:
+    return duel(core, "sven", ally="lion", away=500, behind=300)
 
 
 def test_shadow_blade_fades_and_breaks_with_a_bonus(arena: Arena) -> None:
@@ -194,11 +196,7 @@ def test_tranquil_boots_break_and_mend(arena: Arena) -> None:
     whole = arena.world.unit(a)
     assert whole["hp_regen"] - before["hp_regen"] == pytest.approx(16, abs=0.01)
     arena.place(b, 120, 0, math.pi)
-    arena.world.set_unit(b, attack_ready=0)
-    arena.world.order(b, "attack", a)
-    arena.seconds(1.2)
-    arena.world.set_unit(b, attack_ready=1e9)
-    arena.world.order(b, "hold")
+    attack_for(arena, b, a, 1.2)
     broken = arena.world.unit(a)
     assert broken["hp_regen"] - before["hp_regen"] == pytest.approx(0, abs=0.01)
     assert broken["move_speed"] < whole["move_speed"]

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, line_up, use, wounded
-
-STUNNED, SILENCED, INVISIBLE, SPELL_IMMUNE, BROKEN = 1, 4, 64, 128, 1 << 12
+from tests.dota.scenes.actions import give, use
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import INVISIBLE, SPELL_IMMUNE, STUNNED
+from tests.dota.scenes.units import wounded
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    return line_up(new_world(("sven", "lion"), ("nevermore", "viper")), data, {0: 0, 1: -300, 5: 500, 6: 2500})
+def arena(core: Any) -> Arena:
+    return duel(core, "sven", ally="lion", away=500, behind=300)
 
 
 def test_salve_heals_in_all_and_ends_on_a_heros_damage(arena: Arena) -> None:
@@ -278,7 +280,7 @@ def test_bottle_heals_and_is_filled_by_runes(arena: Arena) -> None:
     assert arena.world.unit(a)["dmg_min"] == pytest.approx(2 * damage, rel=1e-4)
 
 
-def test_hurricane_pike_parts_the_two(arena: Arena) -> None:
+def test_hurricane_pike_pushes_both_apart(arena: Arena) -> None:
     slot = give(arena, "hurricane_pike", hero=6)
     a, b = arena.unit(6), arena.unit(0)
     arena.place(a, 100, 58, math.radians(210))
@@ -301,26 +303,6 @@ def test_hurricane_pike_parts_the_two(arena: Arena) -> None:
     assert apart > plain[1] + 100  # from beyond its own range
     arena.seconds(5)
     assert arena.world.unit(a)["attack_speed"] == pytest.approx(plain[0])
-
-
-def test_armlet_is_switched_on_and_off(arena: Arena) -> None:
-    a = arena.unit(0)
-    slot = give(arena, "armlet")
-    before = arena.world.unit(a)
-    use(arena, slot)
-    on = arena.world.unit(a)
-    assert on["str"] - before["str"] == pytest.approx(25)
-    assert on["dmg_bonus"] - before["dmg_bonus"] == pytest.approx(31)
-    arena.still(a)
-    hp = arena.hp(a)
-    start = arena.world.time
-    arena.seconds(3)
-    assert (hp - arena.hp(a)) / (arena.world.time - start) == pytest.approx(54, rel=0.02)
-    arena.world.set_unit(a, hp=20)
-    arena.seconds(2)
-    assert arena.world.unit(a)["alive"]
-    use(arena, slot)
-    assert arena.world.unit(a)["str"] == pytest.approx(before["str"])
 
 
 def test_meteor_hammer_falls_after_a_whole_channel(arena: Arena) -> None:
@@ -379,16 +361,3 @@ def test_urn_gathers_charges_and_releases_them(arena: Arena) -> None:
     use(arena, slot, mate)
     arena.seconds(8.2)
     assert arena.hp(mate) == pytest.approx(100 + 8 * 30, abs=2)
-
-
-def test_refresher_readies_everything_but_itself(arena: Arena) -> None:
-    slot = give(arena, "refresher")
-    bolt = arena.teach(0, "sven_storm_bolt", 1)
-    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=bolt)
-    arena.seconds(0.6)
-    assert not arena.world.ability(0, "sven_storm_bolt")["castable"]
-    arena.world.set_unit(arena.unit(0), mana=5000)
-    use(arena, slot)
-    arena.world.set_unit(arena.unit(0), mana=5000)
-    assert arena.world.ability(0, "sven_storm_bolt")["castable"]
-    assert not arena.world.ability(0, "item_refresher")["castable"]

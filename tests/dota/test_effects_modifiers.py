@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, line_up
-
-STUNNED, ROOTED, SPELL_IMMUNE = 1, 2, 128
+from tests.dota.scenes.actions import cast
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import ROOTED, SPELL_IMMUNE, STUNNED
 
 
 @pytest.fixture
-def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    world = new_world(("crystal_maiden", "crystal_maiden"), ("nevermore", "sven"))
-    return line_up(world, data, {0: 0, 1: -200, 5: 300, 6: 2500})
+def arena(core: Any) -> Arena:
+    return duel(core, "crystal_maiden", ally="crystal_maiden", second="sven", behind=200)
 
 
 def nova(arena: Arena, hero: int, level: int = 4) -> None:
@@ -195,9 +195,7 @@ def test_the_same_seed_gives_the_same_game(new_world: Any, data: dict[str, Any])
 
 def test_snapshot_and_restore_in_the_middle_of_effects(arena: Arena) -> None:
     b = arena.unit(5)
-    slot = arena.teach(0, "crystal_maiden_freezing_field", 1)
-    arena.world.order(arena.unit(0), "cast", slot=slot)
-    arena.seconds(2)
+    cast(arena, "crystal_maiden_freezing_field", 1, wait=2)
     snapshot = arena.world.snapshot()
     arena.seconds(3)
     after, hp = arena.world.hash(), arena.hp(b)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE
+from tests.dota.scenes.arena import CENTRE
 
 RADIANT = ("nevermore", "lion", "viper", "queenofpain", "sniper")
 DIRE = ("sven", "crystal_maiden", "sniper", "necrolyte", "lion")

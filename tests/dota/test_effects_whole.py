@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, cast, give, programmed, use
-
-INVISIBLE, UNSEEN, GUARDED, SCEPTER, MUTED = 1 << 6, 1 << 23, 1 << 24, 1 << 25, 1 << 5
+from tests.dota.scenes.actions import give, use
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.program import cast_hex, programmed
+from tests.dota.scenes.readings import physical_share
+from tests.dota.scenes.statuses import GUARDED, INVISIBLE, MUTED, SCEPTER, UNSEEN
 
 
 def arena(new_world: Any, data: dict[str, Any], radiant: Any = ("lion",), dire: Any = ("sniper",)) -> Arena:
@@ -29,7 +31,7 @@ def test_blade_mail_returns_the_damage(new_world: Any, data: dict[str, Any], kin
     hp = a.hp(theirs)
     a.world.damage(theirs, mine, 200, kind)
     armor = a.world.unit(theirs)["armor"]
-    through = {"physical": 1 - 0.052 * armor / (0.9 + 0.048 * armor), "magical": a.magic(theirs), "pure": 1}[kind]
+    through = {"physical": physical_share(armor), "magical": a.magic(theirs), "pure": 1}[kind]
     assert hp - a.hp(theirs) == pytest.approx(200 * through, rel=1e-3)
     a.seconds(4.6)
     hp = a.hp(theirs)
@@ -110,8 +112,8 @@ def test_smoke_hides_until_an_enemy_is_near(new_world: Any, data: dict[str, Any]
     assert not a.world.unit(mine)["status"] & INVISIBLE
 
 
-def test_a_moon_shard_is_eaten_once_and_for_all(new_world: Any, data: dict[str, Any]) -> None:
-    """60 attack speed for good, through death, and the shard is gone."""
+def test_consumed_moon_shard_is_permanent(new_world: Any, data: dict[str, Any]) -> None:
+    """60 attack speed permanently, through death; the shard is used up."""
     a = arena(new_world, data)
     mine = a.unit(0)
     base = a.world.unit(mine)["attack_speed"]
@@ -141,7 +143,7 @@ def test_items_drop_when_their_bearer_dies(new_world: Any, data: dict[str, Any],
 
 
 def test_a_gem_shows_the_invisible(new_world: Any, data: dict[str, Any]) -> None:
-    """True sight within 900 of its bearer, who is not seen by it himself."""
+    """True sight within 900 of its bearer; it does not reveal the bearer."""
     a = arena(new_world, data, ("sniper",), ("riki",))
     a.teach(5, "riki_permanent_invisibility", 4)
     riki = a.unit(5)
@@ -156,7 +158,7 @@ def test_a_gem_shows_the_invisible(new_world: Any, data: dict[str, Any]) -> None
 
 
 def test_a_branch_becomes_a_tree_in_the_way(new_world: Any, data: dict[str, Any]) -> None:
-    """For 20 s nobody walks where it was planted, and the branch is gone."""
+    """For 20 s the place is blocked; the branch is used up."""
     a = arena(new_world, data)
     slot = give(a, "branches")
     mine = a.unit(0)
@@ -181,7 +183,7 @@ def test_a_branch_becomes_a_tree_in_the_way(new_world: Any, data: dict[str, Any]
 
 
 def test_nullifier_slows_its_target(new_world: Any, data: dict[str, Any]) -> None:
-    """Its bearer is muted for 6 s, and for 0.4 s after every blow slowed by all there is."""
+    """Its bearer is muted for 6 s, and for 0.4 s after every attack slowed by 100 %."""
     a = arena(new_world, data)
     mine, theirs = a.unit(0), a.unit(5)
     use(a, give(a, "nullifier"), theirs)
@@ -315,18 +317,18 @@ def test_a_golem_breaks_in_two(new_world: Any, data: dict[str, Any]) -> None:
     ({"p": "stun", "dur": 1, "on": "toggle"}, ("no_target",), "no 'toggle'"),
     ({"p": "stun", "dur": 1}, ("passive",), "'behavior' says passive"),
 ])
-def test_programs_that_never_run_are_refused(core: Any, data: dict[str, Any], effect: Any, behavior: Any,
+def test_programs_that_never_run_are_refused(core: Any, effect: Any, behavior: Any,
                                              says: str) -> None:
-    """With file, ability and reason."""
+    """The error names file, ability and reason."""
     with pytest.raises(ValueError, match=says) as error:
-        programmed(core, data, effect, behavior=behavior)
+        programmed(core, effect, behavior=behavior)
     assert "abilities.json" in str(error.value) and "lion_voodoo" in str(error.value)
 
 
-def test_a_leash_holds_at_its_circle(core: Any, data: dict[str, Any]) -> None:
-    a = programmed(core, data, {"p": "leash", "r": 300, "dur": 3})
+def test_leash_stops_at_its_radius(core: Any) -> None:
+    a = programmed(core, {"p": "leash", "r": 300, "dur": 3})
     a.place(a.unit(5), 250, 0)
-    cast(a, a.unit(5))
+    cast_hex(a, a.unit(5))
     a.world.order(a.unit(5), "move", x=CENTRE[0] + 700, y=CENTRE[1])
     a.seconds(2)
     assert 270 < a.world.unit(a.unit(5))["x"] - CENTRE[0] <= 301

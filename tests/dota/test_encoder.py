@@ -77,7 +77,7 @@ def test_levels_learned_are_one_hot_by_rank(start: VecGame) -> None:
 
 
 def test_level_is_not_truncated() -> None:
-    """Another MOBA environment once stored a level's share in a byte, which became 0."""
+    """A level's share stored as an integer would be 0."""
     config = duel(randomisation={"xp": 8.0})
     game = VecGame(config, 16, seed=2)
     levels = game.stats[:, 0, 0, 6]
@@ -117,7 +117,7 @@ def test_fog_hides_units_but_heroes_keep_their_last_values() -> None:
     assert field(game, "heroes", "in_sight")[1, 0] == 0
     assert field(game, "heroes", "since_seen")[1, 0] == pytest.approx(2 / 60, abs=HALF)
     np.testing.assert_array_equal(field(game, "units", "position")[enemy_slot], seen)
-    assert field(game, "units", "hp_history")[enemy_slot, 0] == pytest.approx(0.66, abs=HALF)  # not the 0.3 of now
+    assert field(game, "units", "hp_history")[enemy_slot, 0] == pytest.approx(0.66, abs=HALF)  # not the current 0.3
     assert field(game, "heroes", "alive")[1, 0] == 1
     # No action can target it.
     assert not game.obs["target_mask"][0, 0, 0, :, enemy_slot].any()
@@ -154,7 +154,7 @@ def test_nearest_units_stay_when_slots_run_out() -> None:
     np.testing.assert_allclose(x, [150, 250], atol=2)
 
 
-def test_vectors_and_distances_are_the_heros_own() -> None:
+def test_vectors_and_distances_are_relative_to_the_hero() -> None:
     config = GameConfig(heroes_per_team=2, hero_pool=["sven", "lion"], start_seconds=0, roshan=False, neutrals=False,
                         observation=ObservationConfig(allied_creeps=2, neutral_creeps=0, wards=0))
     game = VecGame(config, 1, seed=3)
@@ -212,7 +212,7 @@ def test_minimap_counts() -> None:
     assert (field(game, "minimap", "visible") <= 1).all()
 
 
-def test_nothing_is_left_from_the_step_before() -> None:
+def test_observation_keeps_nothing_from_the_last_step() -> None:
     """Buffers filled with a magic value beforehand contain none of it afterwards."""
     game = VecGame(duel(), 1, seed=1)
     for array in game.obs.values():
@@ -260,7 +260,7 @@ def test_half_precision_is_the_same_with_and_without_f16c(core) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
-def test_numbers_are_taken_as_they_are_converted(core, share: float) -> None:
+def test_conversion_moves_values(core, share: float) -> None:
     """Conversion moves values including negative zeros, and leaves zeros in the source."""
     rng = np.random.default_rng(int(100 * share))
     for n in (0, 1, 7, 8, 31, 32, 33, 64, 71, 5000):
@@ -291,7 +291,7 @@ def test_unseen_state_changes_no_number() -> None:
         start = game.snapshot(0)
         game._core.observe(0)
         before = {name: array[0, 0].copy() for name, array in game.obs.items()}
-        game.restore(0, start)  # each look at a timestep ages what was seen before it: both are the second
+        game.restore(0, start)  # each observation ages what was seen before: both are the second
         hidden = [u for u in game.spectate(0)["units"]
                   if not u["seen_by"][0] and u["alive"] and u["kind"] in ("hero", "creep", "neutral", "courier")]
         hidden_units += len(hidden)

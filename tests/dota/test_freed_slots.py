@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from dota.events import Event, EventKind, events_of
-from tests.dota.arena import CENTRE, HEX, Arena, programmed
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.program import HEX, programmed
 
 NONE, HOLD, ATTACK, CAST_UNIT = 0, 2, 4, 8  # orders
 KOBOLD = "npc_dota_neutral_kobold"
@@ -31,9 +32,9 @@ def whole(arena: Arena, unit: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["attack", "cast_unit"])
-def test_orders(core: Any, data: dict[str, Any], kind: str) -> None:
+def test_orders(core: Any, kind: str) -> None:
     """A unit walking to the dead one does not turn to the new one."""
-    arena = programmed(core, data, {"p": "stun", "dur": 1}, cast_range=[150])
+    arena = programmed(core, {"p": "stun", "dur": 1}, cast_range=[150])
     hero, victim = arena.unit(0), arena.dummy(850, 0)
     arena.world.step(1)
     slot = arena.world.ability(0, HEX)["slot"] if kind == "cast_unit" else -1
@@ -87,8 +88,8 @@ def test_auras(new_world: Any, data: dict[str, Any]) -> None:
     assert arena.world.unit(mate)["move_speed"] < speed
 
 
-def test_projectiles_towards_the_dead(core: Any, data: dict[str, Any]) -> None:
-    arena = programmed(core, data, {"p": "stun", "dur": 1})
+def test_projectiles_towards_the_dead(core: Any) -> None:
+    arena = programmed(core, {"p": "stun", "dur": 1})
     shooter, victim = arena.unit(1), arena.dummy(200, 0)
     arena.world.set_unit(shooter, attack_ready=0)
     arena.world.order(shooter, "attack", target=victim)
@@ -207,8 +208,8 @@ def test_summons(new_world: Any, data: dict[str, Any]) -> None:
     assert arena.world.unit(hero)["act"] != "channel" and whole(arena, born)
 
 
-def test_modifiers_on_the_dead(core: Any, data: dict[str, Any]) -> None:
-    arena = programmed(core, data, {"p": "dot", "dps": 10, "interval": 0.5, "dur": 20, "type": "pure"})
+def test_modifiers_on_the_dead(core: Any) -> None:
+    arena = programmed(core, {"p": "dot", "dps": 10, "interval": 0.5, "dur": 20, "type": "pure"})
     victim = arena.dummy(300, 0)
     arena.world.order(arena.unit(0), "cast_unit", target=victim, slot=arena.world.ability(0, HEX)["slot"])
     arena.world.run_frames(40)

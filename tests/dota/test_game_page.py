@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from tests.dota import coverage_page, stated
-from tests.dota.conftest import read_data
-from tests.dota.coverage_page import ROOT
+from tests.dota import coverage_page, effect_nodes
+from tests.dota.coverage_page import OF_EFFECTS, ROOT, words
 from tests.dota.fight import ITEMS, OWNERS
-from tests.dota.shown import OF_EFFECTS, words
+from tests.dota.scenes.patches import read_data
 from tests.dota.test_matrix_creatures import NOT_PLAYED
 
 PAGE = (ROOT / "docs" / "game.md").read_text()
@@ -24,7 +23,7 @@ def test_an_effect_of_each_ability_and_item_is_observed(subject: str) -> None:
 
 
 def test_each_creatures_ability_is_observed() -> None:
-    for _, ability in stated.creature_abilities(read_data("7.21d")):
+    for _, ability in effect_nodes.creature_abilities(read_data("7.21d")):
         if ability not in NOT_PLAYED:
             assert coverage_page.creature_words(ability) or coverage_page.files(ability), ability
 

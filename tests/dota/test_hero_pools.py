@@ -7,7 +7,7 @@ import pytest
 from dota.config import GameConfig
 from dota.hero_pools import POOLS
 from dota.tables import hero_ids
-from tests.dota.conftest import read_data
+from tests.dota.scenes.patches import read_data
 
 PREFIX = "npc_dota_hero_"
 

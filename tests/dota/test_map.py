@@ -18,11 +18,6 @@ def centre(x: int, y: int) -> tuple[float, float]:
     return LOW + (x + 0.5) * CELL, LOW + (y + 0.5) * CELL
 
 
-@pytest.fixture
-def ground(core: Any, tables: Any) -> Any:
-    return core.Ground(tables)
-
-
 @pytest.mark.parametrize(
     "name", ["elevation", "terrain_blocked", "fow_blocker", "no_ward", "tree_count", "blocked_at_start"]
 )

@@ -7,19 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import CENTRE, STEP, Arena
-from tests.dota.conftest import FILES, read_data
+from tests.dota import effect_nodes
+from tests.dota.fight import DATA, definition
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.patches import load
 
-DATA = read_data("7.21d")
-ALL = list(stated.hero_abilities(DATA))
-ACTIVE = [(h, a) for h, a in ALL if stated.is_active(DATA["abilities"]["abilities"][a])]
+ALL = list(effect_nodes.hero_abilities(DATA))
+ACTIVE = [(h, a) for h, a in ALL if effect_nodes.is_active(DATA["abilities"]["abilities"][a])]
 IDS = [a for _, a in ACTIVE]
-
-
-def definition(ability: str) -> dict[str, Any]:
-    found: dict[str, Any] = DATA["abilities"]["abilities"][ability]
-    return found
 
 
 class Scene(Arena):
@@ -50,7 +46,7 @@ class Scene(Arena):
         """Teach the ability, including souls and charges; return its slot."""
         slot = self.teach(0, ability, rank)
         if self.target_of(ability) == self.unit(1):
-            self.place(self.unit(0), 0, 0, 3 * math.pi / 4)  # who turns round first casts later
+            self.place(self.unit(0), 0, 0, 3 * math.pi / 4)  # turning first would delay the cast
         if "nevermore" in ability:
             self.teach(0, "nevermore_necromastery", 4)
             self.world.kill(self.dummy(-1500, 0), self.unit(0))
@@ -65,7 +61,7 @@ class Scene(Arena):
     def order(self, ability: str, rank: int) -> int:
         """Teach the ability and order it; return its slot."""
         slot = self.prepare(ability, rank)
-        # Mana beyond the greatest is lost to whatever is drawn from it in time.
+        # Mana above the maximum would be lost to a drain over time.
         self.mana = self.world.unit(self.unit(0))["max_mana"] if drawn_on(ability) else 5000.0
         self.world.set_unit(self.unit(0), mana=self.mana)
         self.send(ability, slot)
@@ -116,13 +112,14 @@ def test_mana_cast_point_and_cooldown(new_world: Any, hero: str, ability: str, l
         before = scene.world.unit(scene.unit(0))
         scene.world.step(1)
     unit = scene.world.unit(scene.unit(0))
-    cost = stated.at(d.get("mana_cost"), rank)
-    cost += sum(stated.number(d, n.get("mana_per_pulse", 0), rank) for n in d["effects"])  # the first one is at once
+    cost = effect_nodes.at(d.get("mana_cost"), rank)
+    # The first pulse is at once.
+    cost += sum(effect_nodes.number(d, n.get("mana_per_pulse", 0), rank) for n in d["effects"])
     if cost:
         drained = ability in ("witch_doctor_voodoo_restoration", "lion_mana_drain")
         assert scene.mana - unit["mana"] == pytest.approx(cost, abs=4 if drained else 0.6)
         took = scene.world.time - begun
-        assert took == pytest.approx(0 if instant else stated.at(d.get("cast_point"), rank), abs=1.6 * STEP)
+        assert took == pytest.approx(0 if instant else effect_nodes.at(d.get("cast_point"), rank), abs=1.6 * STEP)
     assert before is None or before["act"] in ("cast_windup", "idle")
     if ability in NO_COOLDOWN:
         return
@@ -130,7 +127,7 @@ def test_mana_cast_point_and_cooldown(new_world: Any, hero: str, ability: str, l
     if charged(ability):
         assert after["charges"] == state["charges"] - (0 if instant else 1) or after["charges"] == 0
     else:
-        whole = stated.at(d.get("cooldown"), rank)
+        whole = effect_nodes.at(d.get("cooldown"), rank)
         left = after["ready"] - scene.world.time
         assert whole - 2 * STEP <= left <= whole + 1e-3
         assert not after["castable"] or whole == 0
@@ -138,7 +135,7 @@ def test_mana_cast_point_and_cooldown(new_world: Any, hero: str, ability: str, l
 
 
 RANGED = [(h, a) for h, a in ACTIVE
-          if stated.at(definition(a).get("cast_range"), 1) > 0
+          if effect_nodes.at(definition(a).get("cast_range"), 1) > 0
           and {"unit_target", "point"} & set(definition(a)["behavior"])]
 
 
@@ -148,7 +145,7 @@ def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
     level ground is tried towards a point."""
     d = definition(ability)
     scene = Scene(new_world, hero)
-    reach = stated.at(d["cast_range"], 1)
+    reach = effect_nodes.at(d["cast_range"], 1)
     to_unit = "unit_target" in d["behavior"]
     if to_unit:
         reach += 2 * 24  # between hulls
@@ -157,7 +154,7 @@ def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
         scene = Scene(new_world, hero)
         slot = scene.teach(0, ability, 1)
         if charged(ability):
-            scene.seconds(stated.at(d["specials"]["charge_restore_time"]["v"], 1) + 1)
+            scene.seconds(effect_nodes.at(d["specials"]["charge_restore_time"]["v"], 1) + 1)
         scene.world.set_unit(scene.unit(0), mana=5000)
         x, y = CENTRE[0] + away * math.sqrt(0.5), CENTRE[1] - away * math.sqrt(0.5)
         if to_unit:
@@ -183,7 +180,7 @@ def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
 # Abilities that a cast on one enemy cannot show, and their tests.
 UNSEEN = {
     "aura": "on its carrier as long as it is; its bearers are in tests/dota/test_effects_modifiers.py",
-    "stack_gain": "tests/dota/test_abilities_nevermore.py, test_abilities_lion.py",
+    "stack_gain": "tests/dota/test_abilities_nevermore.py, test_tooltips_lion.py",
     "charges": "tests/dota/test_abilities_sniper.py",
     "ground_area": "renewed while a unit is inside; tests/dota/test_matrix_damage.py",
     "next_attack_mod": "its time is the test of test_effects_attack.py",
@@ -192,15 +189,15 @@ UNSEEN = {
     "mana_drain": "a link", "drain": "a link", "stat_drain": "a link", "knockback": "forced motion",
     "missile_unit": "a unit", "charge_on_nearby_cast": "", "leap": "forced motion", "multi_attack": "for its attacks",
     "proc": "an attack's", "passive_stats": "lasts", "execute": "acts at once",
-    "on_hit_stat_steal": "an attack's: tests/dota/test_abilities_five.py",
+    "on_hit_stat_steal": "an attack's: tests/dota/test_tooltips_heroes.py",
     "bash": "an attack's: tests/dota/test_abilities_slardar.py",
     "attack_stacks": "an attack's: tests/dota/test_abilities_ursa.py",
 }
 
 
-def timed(ability: str) -> list[stated.Stated]:
+def timed(ability: str) -> list[effect_nodes.EffectNode]:
     """Return the nodes of a cast that put a modifier with a stated duration on a unit."""
-    return [n for n in stated.nodes(definition(ability))
+    return [n for n in effect_nodes.nodes(definition(ability))
             if "dur" in n.node and n.primitive not in UNSEEN and not n.upgrade()
             and n.node["dur"] != 0.01  # Assassinate's: it interrupts, and is gone before the next step
             and n.trigger in ("cast", "channel") and not {"proc", "attack_modifier", "aura"} & set(n.way)
@@ -212,9 +209,9 @@ TIMED = [(h, a) for h, a in ALL if timed(a)]
 # Nodes that the plain scene does not reach.
 ELSEWHERE = {
     ("phantom_assassin_blur", "evade_vision"): "an enemy is near: tests/dota/test_abilities_phantom_assassin.py",
-    ("lich_sinister_gaze", "pull_to_caster"): "its channel lasts as long: tests/dota/test_abilities_others.py",
+    ("lich_sinister_gaze", "pull_to_caster"): "its channel lasts as long: tests/dota/test_tooltips_lich.py",
     ("razor_plasma_field", "mod"): "one for each way: tests/dota/test_tooltips_heroes.py",
-    ("slark_pounce", "leash"): "he leaps past: tests/dota/test_abilities_five.py",
+    ("slark_pounce", "leash"): "he leaps past: tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
 }
 
 
@@ -228,7 +225,7 @@ def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bo
     scene.order(ability, rank)
     first: dict[int, tuple[float, int, int]] = {}
     most: dict[int, int] = {}
-    short = min(stated.number(d, n.node["dur"], rank) for n in timed(ability)) < STEP
+    short = min(effect_nodes.number(d, n.node["dur"], rank) for n in timed(ability)) < STEP
     for _ in range(36 * (4 if short else 1)):
         if short:  # it may be gone before the timestep is over
             scene.world.run_frames(1)
@@ -248,7 +245,7 @@ def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bo
             continue
         assert n.index in first, f"{n.primitive} of {ability} was never seen"
         left, flags, bearer = first[n.index]
-        whole = stated.number(d, n.node["dur"], rank)
+        whole = effect_nodes.number(d, n.node["dur"], rank)
         assert whole - 1.7 * STEP <= left <= whole + 1e-3, (n.primitive, left, whole)
         if n.primitive != "spell_immune":
             assert flags & 3 == dispels, n.primitive
@@ -257,17 +254,18 @@ def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bo
             assert most[n.index] == 1
 
 
-PASSIVE = [(h, a) for h, a in ALL if not stated.is_active(definition(a))]
+PASSIVE = [(h, a) for h, a in ALL if not effect_nodes.is_active(definition(a))]
 
 
 @pytest.mark.parametrize(("hero", "ability"), PASSIVE, ids=[a for _, a in PASSIVE])
-def test_a_passive_is_there_once_learned(new_world: Any, core: Any, tables: Any, hero: str, ability: str) -> None:
+def test_learned_passive_has_permanent_modifiers(new_world: Any, core: Any, tables: Any, hero: str,
+                                                 ability: str) -> None:
     """A learned passive's modifiers are permanent; they disappear when it is unlearned. Break: test_matrix_break.py."""
     scene = Scene(new_world, hero)
     unit = scene.unit(0)
     if not definition(ability)["effects"]:
         pytest.skip("a part of another ability")
-    scene.world.teach(0, ability, 0)  # it may be the one that a hero begins with
+    scene.world.teach(0, ability, 0)  # it may be the ability that a hero starts with
     assert not scene.modifiers(unit, ability) and not stacks_of(scene, unit, ability)
     scene.teach(0, ability, 1)
     there = scene.modifiers(unit, ability) + stacks_of(scene, unit, ability)
@@ -279,27 +277,23 @@ def test_a_passive_is_there_once_learned(new_world: Any, core: Any, tables: Any,
 
 
 def stacks_of(scene: Scene, unit: int, ability: str) -> list[dict[str, Any]]:
-    names = [n.node["stack"] for n in stated.nodes(definition(ability))
+    names = [n.node["stack"] for n in effect_nodes.nodes(definition(ability))
              if n.primitive == "stack_gain" and "stack" in n.node]
     return [m for name in names for m in scene.modifiers(unit, "stack_" + name)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hero", sorted({h for h, _ in ALL}))
-def test_costs_of_the_older_patch(core: Any, hero: str) -> None:
+def test_costs_of_7_19(core: Any, hero: str) -> None:
     """7.19: mana and cooldown of every cast at the first rank."""
-    data = read_data("7.19")
-    tables = core.load_tables(*(data[f] for f in FILES))
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
+    data = load(core, "7.19")[0]
     for name in data["heroes"]["heroes"]["npc_dota_hero_" + hero]["abilities"]:
         d = data["abilities"]["abilities"][name]
-        if not stated.is_active(d) or any(n["p"] == "charges" for n in d["effects"]) or name in NO_COOLDOWN:
+        if not effect_nodes.is_active(d) or any(n["p"] == "charges" for n in d["effects"]) or name in NO_COOLDOWN:
             continue
-        arena = Arena(core.World(tables, quiet, [hero, "lion" if hero != "lion" else "sven"],
-                                 ["axe" if hero != "axe" else "sven"], 1), data)
-        arena.place(arena.unit(0), 0, 0)
+        sides = (hero, "lion" if hero != "lion" else "sven"), ("axe" if hero != "axe" else "sven",)
+        arena = line_up(core, "7.19", *sides, {0: 0, 5: 140})
         arena.place(arena.unit(1), -150, 100)
-        arena.place(arena.unit(5), 140, 0, math.pi)
         slot = arena.teach(0, name, 1)
         friendly = "friendly" in d.get("target_team", []) and "enemy" not in d.get("target_team", [])
         target = arena.unit(1) if friendly else arena.unit(5)
@@ -317,5 +311,5 @@ def test_costs_of_the_older_patch(core: Any, hero: str) -> None:
                 break
             arena.world.step(1)
         left = arena.world.ability(0, name)["ready"] - arena.world.time
-        whole = stated.at(d.get("cooldown"), 1)
+        whole = effect_nodes.at(d.get("cooldown"), 1)
         assert whole - 2 * STEP <= left <= whole + 1e-3, name

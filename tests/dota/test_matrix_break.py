@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import STEP
+from tests.dota import effect_nodes
 from tests.dota.fight import (
     ABILITIES,
     ENEMY,
@@ -23,8 +22,9 @@ from tests.dota.fight import (
     helpers,
     rank_of,
 )
+from tests.dota.scenes.arena import STEP
+from tests.dota.scenes.statuses import BROKEN, INVISIBLE, STUNNED
 
-BROKEN = 1 << 12
 AROUND = {"t": "circle", "r": 9000}
 HELD = {"passive_stats", "aura", "proc", "cleave", "damage_block", "dispel_on_damage", "invis", "backstab",
         "on_hit_stat_steal", "stack_gain", "random_target_hits", "periodic_strike", "crit", "bash",
@@ -41,7 +41,6 @@ CARRIED = [i for i, d in ITEMS.items() if "passive" in d.get("behavior", ["passi
 SPELLS = {"earthshaker": "earthshaker_enchant_totem", "lina": "lina_light_strike_array", "zuus": "zuus_lightning_bolt"}
 SEEN = ("hp", "mana", "armor", "magic_resist", "move_speed", "attack_speed", "attack_range", "dmg_min", "dmg_max",
         "dmg_bonus", "hp_regen", "mana_regen", "str", "agi", "int", "evasion")
-INVISIBLE, STUNNED = 1 << 6, 1
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,8 @@ def breaking(core: Any) -> dict[str, Any]:
     return helpers(core, [weak, broken], [weak])
 
 
-def told(core: Any, tables: dict[str, Any], subject: str, knows: bool, broken: bool) -> list[tuple[float, ...]]:
+def record_states(core: Any, tables: dict[str, Any], subject: str, knows: bool,
+                  broken: bool) -> list[tuple[float, ...]]:
     """Return the state of all units step by step during every event that a passive may respond to."""
     fight = Fight(core, tables, subject)
     world, hero, enemy = fight.world, fight.unit(SEEN_HERO), fight.unit(ENEMY)
@@ -99,23 +99,23 @@ def bearings(fight: Fight, unit: int) -> tuple[int]:
 def test_break_switches_a_passive_off(core: Any, breaking: dict[str, Any], ability: str) -> None:
     if not definition(ability)["effects"]:
         pytest.skip("a part of another ability")
-    without = told(core, breaking, ability, knows=False, broken=False)
-    assert told(core, breaking, ability, knows=True, broken=False) != without, "the fight shows nothing of it"
-    without = told(core, breaking, ability, knows=False, broken=True)
-    assert told(core, breaking, ability, knows=True, broken=True) == without
+    without = record_states(core, breaking, ability, knows=False, broken=False)
+    assert record_states(core, breaking, ability, knows=True, broken=False) != without, "the fight shows nothing of it"
+    without = record_states(core, breaking, ability, knows=False, broken=True)
+    assert record_states(core, breaking, ability, knows=True, broken=True) == without
 
 
 @pytest.mark.parametrize("item", CARRIED)
 def test_break_leaves_items_alone(core: Any, breaking: dict[str, Any], item: str) -> None:
     """A fight with the item is the same with and without break, except for the breaking modifier."""
-    whole, broken = (told(core, breaking, item, knows=True, broken=b) for b in (False, True))
+    whole, broken = (record_states(core, breaking, item, knows=True, broken=b) for b in (False, True))
     assert [row[:-1] for row in whole] == [row[:-1] for row in broken]
-    without = told(core, breaking, item, knows=False, broken=True)
+    without = record_states(core, breaking, item, knows=False, broken=True)
     assert without != broken, "the fight shows nothing of it"
 
 
 def test_every_passive_primitive_is_tried() -> None:
     """Covers the effects of learned abilities without a cast."""
-    passive = {n.primitive for a in PASSIVE for n in stated.nodes(definition(a))
-               if not n.way and not stated.is_active(definition(a))}
+    passive = {n.primitive for a in PASSIVE for n in effect_nodes.nodes(definition(a))
+               if not n.way and not effect_nodes.is_active(definition(a))}
     assert passive <= HELD

@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.dota import fields, stated
-from tests.dota.arena import CENTRE, STEP, Arena
-from tests.dota.conftest import read_data
+from tests.dota import effect_nodes, unit_model
+from tests.dota.fight import DATA, definition
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.statuses import STUNNED
 
-DATA = read_data("7.21d")
 NOT_PLAYED = {"enraged_wildkin_tornado", "dark_troll_warlord_raise_dead"}  # docs/game.md, simplifications
-ALL = [(u, a) for u, a in stated.creature_abilities(DATA) if a not in NOT_PLAYED and "courier" not in u]
+ALL = [(u, a) for u, a in effect_nodes.creature_abilities(DATA) if a not in NOT_PLAYED and "courier" not in u]
 KOBOLD = "npc_dota_neutral_kobold"
-STUNNED = 1
-
-
-def definition(ability: str) -> dict[str, Any]:
-    found: dict[str, Any] = DATA["abilities"]["abilities"][ability]
-    return found
 
 
 def ids(cases: Any) -> list[str]:
@@ -90,7 +84,7 @@ class Den(Arena):
         return float(1 - r["a"] * armor / (r["b"] + r["c"] * abs(armor)))
 
 
-ACTIVE = [(u, a) for u, a in ALL if stated.is_active(definition(a)) and "attack" not in definition(a)["behavior"]]
+ACTIVE = [(u, a) for u, a in ALL if effect_nodes.is_active(definition(a)) and "attack" not in definition(a)["behavior"]]
 FRIENDLY = [(u, a) for u, a in ACTIVE if definition(a).get("target_team") == ["friendly"]]
 
 
@@ -107,10 +101,10 @@ def test_mana_cast_point_and_cooldown(new_world: Any, creature: str, ability: st
     mana, begun = den.world.unit(den.creature)["mana"], den.world.time
     assert den.world.unit_ability(den.creature, ability)["castable"]
     den.cast(ability, target)
-    assert mana - den.world.unit(den.creature)["mana"] == pytest.approx(stated.at(d["mana_cost"], 1), abs=0.01)
-    assert den.world.time - begun == pytest.approx(stated.at(d["cast_point"], 1), abs=STEP)
+    assert mana - den.world.unit(den.creature)["mana"] == pytest.approx(effect_nodes.at(d["mana_cost"], 1), abs=0.01)
+    assert den.world.time - begun == pytest.approx(effect_nodes.at(d["cast_point"], 1), abs=STEP)
     left = den.world.unit_ability(den.creature, ability)["ready"] - den.world.time
-    assert left == pytest.approx(stated.at(d["cooldown"], 1), abs=0.04)
+    assert left == pytest.approx(effect_nodes.at(d["cooldown"], 1), abs=0.04)
     assert not den.world.unit_ability(den.creature, ability)["castable"]
     den.seconds(left - 0.2)
     assert not den.world.unit_ability(den.creature, ability)["castable"]
@@ -118,14 +112,14 @@ def test_mana_cast_point_and_cooldown(new_world: Any, creature: str, ability: st
     assert den.world.unit_ability(den.creature, ability)["castable"]
 
 
-RANGED = [(u, a) for u, a in ACTIVE if stated.at(definition(a).get("cast_range"), 1) > 0]
+RANGED = [(u, a) for u, a in ACTIVE if effect_nodes.at(definition(a).get("cast_range"), 1) > 0]
 
 
 @pytest.mark.parametrize(("creature", "ability"), RANGED, ids=ids(RANGED))
 def test_cast_range(new_world: Any, creature: str, ability: str) -> None:
     """Slightly within the range it casts without walking; slightly beyond it walks first."""
     d = definition(ability)
-    reach = stated.at(d["cast_range"], 1) + (2 * 24 if "unit_target" in d["behavior"] else 0)  # between hulls
+    reach = effect_nodes.at(d["cast_range"], 1) + (2 * 24 if "unit_target" in d["behavior"] else 0)  # between hulls
     for beyond in (False, True):
         away = reach + (40 if beyond else -40)
         den = Den(new_world, creature, away)
@@ -153,7 +147,7 @@ def test_it_is_cast_in_a_fight(new_world: Any, creature: str, ability: str) -> N
             break
         den.world.step(1)
     assert den.world.unit_ability(den.creature, ability)["ready"] > began, "it never was"
-    assert den.world.unit_ability(den.creature, ability)["ready"] - den.world.time <= stated.at(
+    assert den.world.unit_ability(den.creature, ability)["ready"] - den.world.time <= effect_nodes.at(
         definition(ability)["cooldown"], 1) + 1e-3
 
 
@@ -161,8 +155,8 @@ def test_it_is_cast_in_a_fight(new_world: Any, creature: str, ability: str) -> N
                          ids=ids([c for c in ACTIVE if c not in FRIENDLY and c[1] != "roshan_slam"]))
 def test_it_is_not_cast_out_of_range(new_world: Any, creature: str, ability: str) -> None:
     d = definition(ability)
-    around = [stated.number(d, n.node["shape"]["r"], 1) for n in stated.nodes(d) if "shape" in n.node]
-    reach = stated.at(d["cast_range"], 1) if (creature, ability) in RANGED else max(around)
+    around = [effect_nodes.number(d, n.node["shape"]["r"], 1) for n in effect_nodes.nodes(d) if "shape" in n.node]
+    reach = effect_nodes.at(d["cast_range"], 1) if (creature, ability) in RANGED else max(around)
     den = Den(new_world, creature, reach + 400, thinks=True)
     den.world.damage(den.unit(0), den.creature, 1, "pure")
     den.world.step(3)
@@ -180,7 +174,7 @@ def test_aura(new_world: Any, creature: str, ability: str, bearer: str) -> None:
     enemies do not; after its death nobody has. An aura on a hero's side serves that hero."""
     d = definition(ability)
     (node,) = d["effects"]
-    r = stated.number(d, node["r"], 1)
+    r = effect_nodes.number(d, node["r"], 1)
     team = 0 if bearer == "hero" else 2
     den = Den(new_world, KOBOLD, 200)
     if bearer == "hero":
@@ -193,22 +187,22 @@ def test_aura(new_world: Any, creature: str, ability: str, bearer: str) -> None:
     before = {u: den.world.unit(u) for u in (near, far, enemy)}
     carrier = den.spawn(creature, 0, team)
     den.world.run_frames(8)
-    stats = fields.read(d, node["stats"], 1)
+    stats = unit_model.read(d, node["stats"], 1)
     if bearer == "creep":
-        stats |= fields.read(d, node.get("creep_stats", {}), 1)
+        stats |= unit_model.read(d, node.get("creep_stats", {}), 1)
     assert stats
-    assert not fields.differing(den.world.unit(near), fields.after(DATA, before[near], stats))
+    assert not unit_model.differing(den.world.unit(near), unit_model.after(DATA, before[near], stats))
     for unit in (far, enemy):
-        assert not fields.differing(den.world.unit(unit), fields.after(DATA, before[unit], {}))
+        assert not unit_model.differing(den.world.unit(unit), unit_model.after(DATA, before[unit], {}))
     assert [m for m in den.modifiers(carrier, ability + "#") if m["flags"] & 16]
     den.world.kill(carrier)
     den.seconds(0.8)
-    assert not fields.differing(den.world.unit(near), fields.after(DATA, before[near], {}))
+    assert not unit_model.differing(den.world.unit(near), unit_model.after(DATA, before[near], {}))
 
 
 AROUND = [(u, a) for u, a in ACTIVE if any(
     n.node.get("shape", {}).get("t") == "circle" and n.node.get("to") == "enemies" and n.primitive == "damage"
-    for n in stated.nodes(definition(a)))]
+    for n in effect_nodes.nodes(definition(a)))]
 
 
 @pytest.mark.parametrize(("creature", "ability"), AROUND, ids=ids(AROUND))
@@ -216,10 +210,10 @@ def test_spells_that_strike_all_around(new_world: Any, creature: str, ability: s
     """Checks, for a hero and a creep slightly within the radius: damage after resistance, modifier durations and stats.
     Slightly beyond it: nothing."""
     d = definition(ability)
-    nodes = stated.nodes(d)
+    nodes = effect_nodes.nodes(d)
     (blow,) = (n.node for n in nodes if n.primitive == "damage")
     (mark,) = (n for n in nodes if n.primitive != "damage")
-    r = stated.number(d, blow["shape"]["r"], 1)
+    r = effect_nodes.number(d, blow["shape"]["r"], 1)
     den = Den(new_world, creature, r - 15)
     hero, outside = den.unit(0), den.unit(1)
     creep = den.spawn(KOBOLD, 0, 0, aside=r - 15)
@@ -227,21 +221,21 @@ def test_spells_that_strike_all_around(new_world: Any, creature: str, ability: s
     den.seconds(0.2)
     before = {u: den.world.unit(u) for u in (hero, creep, outside)}
     den.cast(ability, hero)
-    amount = stated.number(d, blow["amount"], 1)
+    amount = effect_nodes.number(d, blow["amount"], 1)
     assert blow["type"] == "magical"
     for unit, role in ((hero, "dur"), (creep, "dur_creep" if "dur_creep" in mark.node else "dur")):
         lost = before[unit]["hp"] - den.hp(unit)
         assert lost == pytest.approx(amount * (1 - before[unit]["magic_resist"]), abs=0.05)
         (m,) = den.modifiers(unit, f"{ability}#{mark.index}")
-        assert m["left"] == pytest.approx(stated.number(d, mark.node[role], 1), abs=0.04)
+        assert m["left"] == pytest.approx(effect_nodes.number(d, mark.node[role], 1), abs=0.04)
         assert bool(den.world.unit(unit)["status"] & STUNNED) == (mark.primitive == "stun")
     den.world.run_frames(1)
-    stats = fields.read(d, mark.node.get("stats", {}), 1)
+    stats = unit_model.read(d, mark.node.get("stats", {}), 1)
     for unit in (hero, creep):
-        assert not fields.differing(den.world.unit(unit), fields.after(DATA, before[unit], stats))
+        assert not unit_model.differing(den.world.unit(unit), unit_model.after(DATA, before[unit], stats))
     assert den.hp(outside) == before[outside]["hp"] and not den.modifiers(outside, ability)
-    den.seconds(stated.number(d, mark.node["dur"], 1))
-    assert not fields.differing(den.world.unit(hero), fields.after(DATA, before[hero], {}))
+    den.seconds(effect_nodes.number(d, mark.node["dur"], 1))
+    assert not unit_model.differing(den.world.unit(hero), unit_model.after(DATA, before[hero], {}))
 
 
 GIVEN = [(u, a) for u, a in FRIENDLY if definition(a)["effects"][0]["p"] == "mod"]
@@ -258,7 +252,8 @@ def test_spells_cast_on_allies(new_world: Any, creature: str, ability: str) -> N
     den.cast(ability, ally)
     den.world.run_frames(1)
     (m,) = den.modifiers(ally, ability + "#0")
-    assert m["left"] == pytest.approx(stated.number(d, node["dur"], 1), abs=0.08)
-    assert not fields.differing(den.world.unit(ally), fields.after(DATA, before, fields.read(d, node["stats"], 1)))
+    assert m["left"] == pytest.approx(effect_nodes.number(d, node["dur"], 1), abs=0.08)
+    expected = unit_model.after(DATA, before, unit_model.read(d, node["stats"], 1))
+    assert not unit_model.differing(den.world.unit(ally), expected)
     den.seconds(m["left"] + 0.2)
-    assert not fields.differing(den.world.unit(ally), fields.after(DATA, before, {}))
+    assert not unit_model.differing(den.world.unit(ally), unit_model.after(DATA, before, {}))

@@ -7,36 +7,37 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import Arena
-from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
+from tests.dota import effect_nodes
+from tests.dota.fight import DATA, definition
+from tests.dota.scenes.arena import Arena
+from tests.dota.test_matrix_abilities import ALL, Scene
 
 # Abilities with damage by chance, attacks, distance or other units, and the tests of their numbers.
 ELSEWHERE = {
-    "axe_counter_helix": "tests/dota/test_abilities_in_time.py",
+    "axe_counter_helix": "tests/dota/test_abilities_axe_to_necrolyte.py",
     "crystal_maiden_freezing_field": "tests/dota/test_abilities_crystal_maiden.py",
-    "death_prophet_exorcism": "tests/dota/test_abilities_five.py",
-    "death_prophet_spirit_siphon": "tests/dota/test_abilities_in_time.py",
-    "earthshaker_aftershock": "tests/dota/test_abilities_in_time.py",
-    "gyrocopter_rocket_barrage": "tests/dota/test_abilities_in_time.py",
-    "gyrocopter_homing_missile": "tests/dota/test_abilities_five.py",
-    "gyrocopter_flak_cannon": "tests/dota/test_abilities_five.py",
-    "necrolyte_heartstopper_aura": "tests/dota/test_abilities_others.py",
-    "necrolyte_reapers_scythe": "tests/dota/test_abilities_others.py",
+    "death_prophet_exorcism": "tests/dota/test_abilities_axe_to_necrolyte.py",
+    "death_prophet_spirit_siphon": "tests/dota/test_abilities_axe_to_necrolyte.py",
+    "earthshaker_aftershock": "tests/dota/test_abilities_axe_to_necrolyte.py",
+    "gyrocopter_rocket_barrage": "tests/dota/test_tooltips_gyrocopter.py",
+    "gyrocopter_homing_missile": "tests/dota/test_abilities_axe_to_necrolyte.py",
+    "gyrocopter_flak_cannon": "tests/dota/test_abilities_axe_to_necrolyte.py",
+    "necrolyte_heartstopper_aura": "tests/dota/test_abilities_axe_to_necrolyte.py",
+    "necrolyte_reapers_scythe": "tests/dota/test_abilities_axe_to_necrolyte.py",
     "nevermore_requiem": "tests/dota/test_abilities_nevermore.py",
     "omniknight_purification": "tests/dota/test_abilities_omniknight.py",
-    "razor_plasma_field": "tests/dota/test_abilities_others.py",
-    "razor_unstable_current": "tests/dota/test_abilities_others.py",
-    "razor_eye_of_the_storm": "tests/dota/test_abilities_others.py",
-    "riki_blink_strike": "tests/dota/test_abilities_five.py",
-    "slark_dark_pact": "tests/dota/test_abilities_five.py",
+    "razor_plasma_field": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
+    "razor_unstable_current": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
+    "razor_eye_of_the_storm": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
+    "riki_blink_strike": "tests/dota/test_tooltips_riki.py",
+    "slark_dark_pact": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "sniper_headshot": "tests/dota/test_abilities_sniper.py",
-    "tidehunter_anchor_smash": "tests/dota/test_abilities_others.py",
+    "tidehunter_anchor_smash": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "viper_corrosive_skin": "tests/dota/test_abilities_viper.py",
-    "earthshaker_echo_slam": "tests/dota/test_abilities_in_time.py",
+    "earthshaker_echo_slam": "tests/dota/test_abilities_axe_to_necrolyte.py",
     "viper_poison_attack": "tests/dota/test_abilities_viper.py",
-    "witch_doctor_maledict": "tests/dota/test_abilities_in_time.py",
-    "lich_frost_shield": "tests/dota/test_abilities_in_time.py",
+    "witch_doctor_maledict": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
+    "lich_frost_shield": "tests/dota/test_tooltips_lich.py",
     "leshrac_pulse_nova": "tests/dota/test_abilities_leshrac.py",
 }
 DEALS = {"damage", "dot", "ground_area", "execute"}
@@ -44,41 +45,41 @@ DEALS = {"damage", "dot", "ground_area", "execute"}
 
 def deals_damage(ability: str) -> bool:
     return any(n.primitive in DEALS and ({"amount", "dps", "per_tick", "total", "else_damage"} & set(n.node))
-               and not n.upgrade() for n in stated.nodes(definition(ability)))
+               and not n.upgrade() for n in effect_nodes.nodes(definition(ability)))
 
 
 def whole_damage(ability: str, rank: int) -> dict[str, float]:
     """Return the damage before reductions, by type, to an enemy hero hit once by everything who stays in place."""
     d = definition(ability)
     out: dict[str, float] = {}
-    for n in stated.nodes(d):
+    for n in effect_nodes.nodes(d):
         node = n.node
         if n.upgrade() or n.trigger not in ("cast", "channel") or node.get("if") == "ally":
             continue
         amount = 0.0
         if n.primitive == "damage":
-            amount = stated.number(d, node["amount"], rank)
+            amount = effect_nodes.number(d, node["amount"], rank)
         elif n.primitive == "execute":
-            amount = stated.number(d, node["else_damage"], rank)
+            amount = effect_nodes.number(d, node["else_damage"], rank)
         elif n.primitive == "dot":
-            lasts = stated.number(d, node["dur"], rank)
-            every = stated.number(d, node.get("interval", 1), rank)
+            lasts = effect_nodes.number(d, node["dur"], rank)
+            every = effect_nodes.number(d, node.get("interval", 1), rank)
             ticks = math.floor(lasts / every + 1e-6)
             if "total" in node:
-                amount += stated.number(d, node["total"], rank)
+                amount += effect_nodes.number(d, node["total"], rank)
             if "dps" in node:
-                amount += stated.number(d, node["dps"], rank) * every * ticks
+                amount += effect_nodes.number(d, node["dps"], rank) * every * ticks
             if "per_tick" in node:
-                amount += stated.number(d, node["per_tick"], rank) * ticks
+                amount += effect_nodes.number(d, node["per_tick"], rank) * ticks
         elif n.primitive == "ground_area" and "dps" in node:
-            amount = stated.number(d, node["dps"], rank) * stated.number(d, node["dur"], rank)
+            amount = effect_nodes.number(d, node["dps"], rank) * effect_nodes.number(d, node["dur"], rank)
         if amount:
             kind = node.get("type", "magical")
             out[kind] = out.get(kind, 0) + amount
     return out
 
 
-DEALERS = [(h, a) for h, a in ALL if deals_damage(a) and a not in ELSEWHERE and stated.is_active(definition(a))]
+DEALERS = [(h, a) for h, a in ALL if deals_damage(a) and a not in ELSEWHERE and effect_nodes.is_active(definition(a))]
 
 
 def through(scene: Arena, kind: str, caster: int, target: int) -> float:
@@ -110,7 +111,7 @@ def test_damage(new_world: Any, hero: str, ability: str, last: bool) -> None:
     hp = scene.hp(enemy)
     resist = {kind: through(scene, kind, caster, enemy) for kind in ("physical", "magical", "pure")}
     scene.order(ability, rank)
-    longest = max([stated.number(d, n.node[k], rank) for n in stated.nodes(d) for k in ("dur", "delay")
+    longest = max([effect_nodes.number(d, n.node[k], rank) for n in effect_nodes.nodes(d) for k in ("dur", "delay")
                    if k in n.node and not n.upgrade()], default=0)
     scene.seconds(min(longest, 16) + 3)
     lost = hp - scene.hp(enemy)

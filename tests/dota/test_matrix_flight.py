@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import FRAME
-from tests.dota.fight import ENEMY, HEROES, SECOND, SEEN_HERO, Fight, case, definition, helpers, ranged, rank_of, ways
+from tests.dota import effect_nodes
+from tests.dota.fight import ENEMY, HEROES, SECOND, SEEN_HERO, Fight, case, definition, ranged, rank_of, ways
+from tests.dota.scenes.arena import FRAME
 
 NEAR, FAR = 220, 900
 OF_AURA = 16  # among a modifier's flags
@@ -16,14 +16,14 @@ FLIES = {"projectile", "bounce", "linear_wave", "expanding_ring", "ring_projecti
          "radial_lines"}
 # Other kinds, and their tests.
 ELSEWHERE = {
-    "missile_unit": "speeds up: tests/dota/test_abilities_five.py",
-    "spirits": "fly to and fro: tests/dota/test_abilities_five.py",
-    "leap": "tests/dota/test_abilities_five.py",
+    "missile_unit": "speeds up: tests/dota/test_abilities_axe_to_necrolyte.py",
+    "spirits": "fly to and fro: tests/dota/test_abilities_axe_to_necrolyte.py",
+    "leap": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
 }
 
 
-def speeds(subject: str) -> list[stated.Stated]:
-    return [n for n in stated.nodes(definition(subject))
+def speeds(subject: str) -> list[effect_nodes.EffectNode]:
+    return [n for n in effect_nodes.nodes(definition(subject))
             if "speed" in n.node and not n.upgrade() and n.primitive not in ELSEWHERE]
 
 
@@ -31,27 +31,21 @@ SUBJECTS = [(s, w) for s, w in ways() if w == "enemy" and speeds(s)]
 CASES = [case(*s) for s in SUBJECTS]
 
 
-@pytest.fixture(scope="module")
-def tables(core: Any) -> dict[str, Any]:
-    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
-    return helpers(core, nothing, nothing)
-
-
-def reach(subject: str, n: stated.Stated) -> float:
+def reach(subject: str, n: effect_nodes.EffectNode) -> float:
     """Return the largest usable distance: within the cast's range and the effect's."""
     d, rank = definition(subject), rank_of(subject)
     far: list[float] = [FAR]
     if {"unit_target", "point"} & set(d["behavior"]):
-        far.append(stated.at(d.get("cast_range"), rank) or FAR)
+        far.append(effect_nodes.at(d.get("cast_range"), rank) or FAR)
     for value in (n.node.get("r"), n.node.get("len"), n.node.get("shape", {}).get("r")):
         if value is not None:
-            far.append(stated.number(d, value, rank))
+            far.append(effect_nodes.number(d, value, rank))
     return min(far) - 30
 
 
-def arrival(core: Any, tables: dict[str, Any], subject: str, away: float) -> float:
+def arrival(core: Any, plain: dict[str, Any], subject: str, away: float) -> float:
     """Return the seconds from the order to the first effect on an enemy at that distance."""
-    fight = Fight(core, tables, subject, away=away)
+    fight = Fight(core, plain, subject, away=away)
     enemy = fight.unit(ENEMY)
     fight.stand(SECOND, 3500, 0)
     (n,) = speeds(subject)
@@ -71,19 +65,19 @@ def arrival(core: Any, tables: dict[str, Any], subject: str, away: float) -> flo
 
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
-def test_it_flies_at_its_speed(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
+def test_it_flies_at_its_speed(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
     del way
     (n,) = speeds(subject)
     assert n.primitive in FLIES or n.primitive in ELSEWHERE
     d, rank = definition(subject), rank_of(subject)
-    far, speed = reach(subject, n), stated.number(d, n.node["speed"], rank)
+    far, speed = reach(subject, n), effect_nodes.number(d, n.node["speed"], rank)
     if "w1" in n.node:  # it reaches ahead of itself, farther the wider it grows
-        grows = (stated.number(d, n.node["w1"], rank) - stated.number(d, n.node["w0"], rank))
-        speed *= 1 + grows / stated.number(d, n.node["len"], rank)
+        grows = (effect_nodes.number(d, n.node["w1"], rank) - effect_nodes.number(d, n.node["w0"], rank))
+        speed *= 1 + grows / effect_nodes.number(d, n.node["len"], rank)
     near = NEAR
     if "w0" in n.node:  # whom it does not reach at once
-        near = max(near, stated.number(d, n.node["w0"], rank) + 30)
-    later = arrival(core, tables, subject, far) - arrival(core, tables, subject, near)
+        near = max(near, effect_nodes.number(d, n.node["w0"], rank) + 30)
+    later = arrival(core, plain, subject, far) - arrival(core, plain, subject, near)
     ground = n.primitive == "projectile_point"  # ground areas are evaluated once a timestep
     assert later == pytest.approx((far - near) / speed, abs=(4.7 if ground else 1.7) * FRAME)
 
@@ -92,8 +86,8 @@ SHOOTERS = sorted(h for h in HEROES if ranged(h))
 
 
 @pytest.mark.parametrize("hero", SHOOTERS)
-def test_an_attack_flies_at_the_heros_speed(core: Any, tables: dict[str, Any], hero: str) -> None:
-    fight = Fight(core, tables, HEROES[hero]["abilities"][0])
+def test_an_attack_flies_at_the_heros_speed(core: Any, plain: dict[str, Any], hero: str) -> None:
+    fight = Fight(core, plain, HEROES[hero]["abilities"][0])
     attacker, enemy = fight.unit(SEEN_HERO), fight.unit(ENEMY)
     range_, speed = HEROES[hero]["attack_range"], HEROES[hero]["projectile_speed"]
     flown = []

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import FRAME
-from tests.dota.fight import ENEMY, MATE, SECOND, SEEN_HERO, Fight, case, definition, helpers, name_of, ways
+from tests.dota import effect_nodes
+from tests.dota.fight import ENEMY, MATE, SECOND, SEEN_HERO, Fight, case, definition, name_of, ways
+from tests.dota.scenes.arena import FRAME
+from tests.dota.scenes.statuses import SPELL_IMMUNE
 
-SPELL_IMMUNE = 1 << 7
 DEBUFF = 4  # among a modifier's flags
 CASES = [case(*way) for way in ways() if way[0] != "item_tome_of_knowledge"]  # which teaches other abilities
 # From where a raze strikes.
 AWAY = {"nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
 # Abilities whose piercing this fight does not show, and their tests.
 ELSEWHERE = {
-    "axe_culling_blade": "its kill pierces, its damage is magical: tests/dota/test_abilities_in_time.py",
+    "axe_culling_blade": "its kill pierces, its damage is magical: tests/dota/test_tooltips_axe.py",
     "item_hand_of_midas": "of creeps, which are never immune here: tests/dota/test_effects_items.py",
     "phantom_assassin_coup_de_grace": "part of an attack: tests/dota/test_abilities_phantom_assassin.py",
     "phantom_assassin_phantom_strike": "it moves its caster: tests/dota/test_abilities_phantom_assassin.py",
@@ -26,16 +26,10 @@ ELSEWHERE = {
     "zuus_cloud": "a cloud that casts: tests/dota/test_abilities_zuus_cloud.py",
     "zuus_static_field": "part of other abilities: tests/dota/test_abilities_zuus.py",
     "riki_blink_strike": "its damage is magical: tests/dota/test_tooltips_riki.py",
-    "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_five.py",
+    "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "sniper_assassinate": "its stun reaches who becomes immune in its flight: tests/dota/test_tooltips_sniper.py",
     "ursa_enrage": "it reaches its caster alone: tests/dota/test_abilities_ursa.py",
 }
-
-
-@pytest.fixture(scope="module")
-def tables(core: Any) -> dict[str, Any]:
-    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
-    return helpers(core, nothing, nothing)
 
 
 def shield(fight: Fight, hero: int) -> None:
@@ -83,15 +77,15 @@ def reached(fight: Fight, immune: bool) -> bool:
 
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
-def test_it_reaches_the_immune_if_the_data_say_so(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
+def test_it_reaches_the_immune_if_the_data_say_so(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
     """Relevant keys: `spell_immunity` of the ability or item, `magic_immune_enemies` of its targets, `pierces_immunity`
     of an effect. Without these keys it does not reach immune units."""
     if subject in ELSEWHERE:
         return
     d = definition(subject)
     pierces = (d.get("spell_immunity") == "enemies_yes" or "magic_immune_enemies" in d.get("target_flags", [])
-               or any("pierces_immunity" in n.node for n in stated.nodes(d)))
-    plain, immune = (reached(Fight(core, tables, subject, way, AWAY.get(subject, 140)), i) for i in (False, True))
+               or any("pierces_immunity" in n.node for n in effect_nodes.nodes(d)))
+    plain, immune = (reached(Fight(core, plain, subject, way, AWAY.get(subject, 140)), i) for i in (False, True))
     if states_it(subject) and way == "enemy":
         assert plain, "the fight shows nothing of it"
     assert immune == (plain and pierces)
@@ -99,14 +93,14 @@ def test_it_reaches_the_immune_if_the_data_say_so(core: Any, tables: dict[str, A
 
 FRIENDLY = [(s, w) for s, w in ways() if w == "mate" and "unit_target" in definition(s)["behavior"]
             and any("dur" in n.node and n.trigger == "cast" and n.node.get("if") != "enemy" and not n.upgrade()
-                    and n.node["dur"] != "until_action" for n in stated.nodes(definition(s)))
+                    and n.node["dur"] != "until_action" for n in effect_nodes.nodes(definition(s)))
             and "tango" not in s]
 
 
 @pytest.mark.parametrize(("subject", "way"), [case(*f) for f in FRIENDLY])
-def test_it_reaches_ones_own_immune(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
+def test_it_reaches_ones_own_immune(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
     """Effects for allies reach immune allies unless the data exclude them."""
-    fight = Fight(core, tables, subject, way)
+    fight = Fight(core, plain, subject, way)
     assert fight.world.give_item(MATE, "item_black_king_bar")
     fight.seconds(0.2)
     slot = fight.prepare()
@@ -122,7 +116,7 @@ def states_it(subject: str) -> bool:
     """Return whether the data define its behaviour against immunity."""
     d = definition(subject)
     says = d.get("spell_immunity") or any("immune" in f for f in d.get("target_flags", []))
-    return subject not in ELSEWHERE and bool(says or any("pierces_immunity" in n.node for n in stated.nodes(d)))
+    return subject not in ELSEWHERE and bool(says or any("pierces_immunity" in n.node for n in effect_nodes.nodes(d)))
 
 
 def test_cases_of_other_tests_exist() -> None:

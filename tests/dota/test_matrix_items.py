@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import CENTRE, STEP, Arena
-from tests.dota.conftest import read_data
+from tests.dota import effect_nodes
+from tests.dota.fight import DATA, ITEMS
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
 
-DATA = read_data("7.21d")
-ITEMS = {n: i for n, i in DATA["items"]["items"].items() if not i.get("excluded")}
 ATTRIBUTES = DATA["rules"]["rules"]["attributes"]
 USABLE = [n for n, i in ITEMS.items() if {"no_target", "unit_target", "point"} & set(i.get("behavior", []))
           and "effects" in i]
@@ -40,9 +38,9 @@ def test_effects_of_held_items(new_world: Any, item: str) -> None:
     a.world.step(2)
     after = a.world.unit(a.unit(0))
     rank = ITEMS[item].get("base_level", 1)
-    stats = {k: stated.at(v, rank) for k, v in ITEMS[item]["stats"].items()}
+    stats = {k: effect_nodes.at(v, rank) for k, v in ITEMS[item]["stats"].items()}
     passive: dict[str, float] = {}
-    for n in stated.nodes(ITEMS[item]):
+    for n in effect_nodes.nodes(ITEMS[item]):
         held = n.node.get("on", "passive") in ("passive", "toggle_include_creeps")
         if n.way or not held or n.primitive not in ("passive_stats", "aura"):
             continue
@@ -50,13 +48,14 @@ def test_effects_of_held_items(new_world: Any, item: str) -> None:
         for key in ("self_stats", "ally_stats") if hostile else ("stats", "self_stats", "ally_stats"):
             for k, v in n.node.get(key, {}).items():
                 try:
-                    passive[k] = passive.get(k, 0) + stated.number(ITEMS[item], v, rank)
+                    passive[k] = passive.get(k, 0) + effect_nodes.number(ITEMS[item], v, rank)
                 except KeyError:
                     return
         for k, v in n.node.get("per_charge", {}).items():
-            passive[k] = passive.get(k, 0) + ITEMS[item].get("initial_charges", 0) * stated.number(ITEMS[item], v, rank)
-    if n_toggle := [n for n in stated.nodes(ITEMS[item]) if n.primitive == "toggle_stat"]:
-        stats["str"] = stats.get("str", 0) + stated.number(ITEMS[item], n_toggle[0].node["amount"], rank)
+            charges = ITEMS[item].get("initial_charges", 0)
+            passive[k] = passive.get(k, 0) + charges * effect_nodes.number(ITEMS[item], v, rank)
+    if n_toggle := [n for n in effect_nodes.nodes(ITEMS[item]) if n.primitive == "toggle_stat"]:
+        stats["str"] = stats.get("str", 0) + effect_nodes.number(ITEMS[item], n_toggle[0].node["amount"], rank)
 
     def of(name: str) -> float:
         return stats.get(name, 0) + passive.get(name, 0)
@@ -133,7 +132,7 @@ OTHERWISE = {
     "item_travel_boots_2": "as its first rank", "item_ward_dispenser": "not built: docs/game.md",
     "item_power_treads": "changes its attribute: tests/dota/test_effects_items.py",
     "item_ring_of_basilius": "chooses whether creeps share it",
-    "item_vladmir": "no use", "item_armlet": "a switch: tests/dota/test_effects_items.py",
+    "item_vladmir": "no use", "item_armlet": "a switch: tests/dota/test_tooltips_items_magic.py",
     "item_radiance": "a switch", "item_branches": "a tree: tests/dota/test_effects_whole.py",
     "item_courier": "a courier is there from the start", "item_hand_of_midas": "tests/dota/test_effects_items.py",
     "item_soul_ring": "its mana is the use", "item_refresher": "its own cooldown is kept",
@@ -164,16 +163,16 @@ def test_mana_cooldown_and_durations(new_world: Any, item: str) -> None:
                 ready = state["ready"] - a.world.time
         spent = max(spent, 5000 - a.world.unit(a.unit(0))["mana"])
         a.world.step(1)
-    cost = stated.at(definition.get("mana_cost"), rank)
-    gives_mana = {"mana_gain", "mana_over_time", "heal"} & {n.primitive for n in stated.nodes(definition)}
+    cost = effect_nodes.at(definition.get("mana_cost"), rank)
+    gives_mana = {"mana_gain", "mana_over_time", "heal"} & {n.primitive for n in effect_nodes.nodes(definition)}
     if cost and not gives_mana:
         assert spent == pytest.approx(cost, abs=1)
-    whole = stated.at(definition.get("cooldown"), rank)
+    whole = effect_nodes.at(definition.get("cooldown"), rank)
     if whole and not definition.get("consumable") and not slot_gone and not definition.get("free_on_self"):
         assert ready is not None and whole - 2 * STEP <= ready <= whole + 1e-3
     if definition.get("consumable") and definition.get("initial_charges", 0) == 1:
         assert slot_gone
-    for n in stated.nodes(definition):
+    for n in effect_nodes.nodes(definition):
         plain = n.trigger == "cast" and n.primitive in TIMED
         if not plain or not isinstance(n.node.get("dur"), int | float | str) or n.node["dur"] == "until_action":
             continue
@@ -182,24 +181,24 @@ def test_mana_cooldown_and_durations(new_world: Any, item: str) -> None:
         if n.index not in first:
             assert item in ELSEWHERE, (item, n.primitive)
             continue
-        lasts = [stated.number(definition, n.node[k], rank) for k in ("dur", "dur_ranged", "dur_creep", "dur_vs_ranged")
-                 if k in n.node]
+        lasts = [effect_nodes.number(definition, n.node[k], rank)
+                 for k in ("dur", "dur_ranged", "dur_creep", "dur_vs_ranged") if k in n.node]
         assert any(x - 2 * STEP <= first[n.index] <= x + 1e-3 for x in lasts), (n.primitive, first[n.index], lasts)
 
 
 # Effects that need more than one use on the target at hand.
 ELSEWHERE = {
-    "item_urn_of_shadows": "on an ally and on an enemy: tests/dota/test_effects_items.py",
-    "item_spirit_vessel": "on an ally and on an enemy: tests/dota/test_effects_items.py",
-    "item_solar_crest": "on an ally and on an enemy: tests/dota/test_effects_items.py",
-    "item_medallion_of_courage": "on an ally and on an enemy: tests/dota/test_effects_items.py",
-    "item_ethereal_blade": "flies: tests/dota/test_effects_items.py",
-    "item_rod_of_atos": "flies: tests/dota/test_effects_items.py",
+    "item_urn_of_shadows": "on an ally and on an enemy: tests/dota/test_tooltips_items_support.py",
+    "item_spirit_vessel": "on an ally and on an enemy: tests/dota/test_tooltips_items_support.py",
+    "item_solar_crest": "on an ally and on an enemy: tests/dota/test_tooltips_items_7_19.py",
+    "item_medallion_of_courage": "on an ally and on an enemy: tests/dota/test_tooltips_items_support.py",
+    "item_ethereal_blade": "flies: tests/dota/test_tooltips_items_magic.py",
+    "item_rod_of_atos": "flies: tests/dota/test_tooltips_items_magic.py",
     "item_nullifier": "flies: tests/dota/test_effects_whole.py",
     "item_meteor_hammer": "after its channel: tests/dota/test_effects_items.py",
     "item_hurricane_pike": "on an enemy: tests/dota/test_effects_items.py",
     "item_phase_boots": "its time for the ranged is another",
-    "item_dust": "on the invisible: tests/dota/test_effects_items.py",
+    "item_dust": "on the invisible: tests/dota/test_tooltips_items_consumables.py",
     "item_diffusal_blade": "its root is for creeps",
     "item_glimmer_cape": "fades in", "item_shadow_amulet": "fades in: tests/dota/test_effects_whole.py",
 }

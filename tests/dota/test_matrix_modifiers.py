@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import FRAME
+from tests.dota import effect_nodes
 from tests.dota.fight import ENEMY, ITEMS, MATE, SECOND, Fight, Sight, case, definition, helpers, rank_of, ways
 from tests.dota.fight import ranged as is_ranged
+from tests.dota.scenes.arena import FRAME
 
 AROUND = {"t": "circle", "r": 9000}
 OF_AURA = 16  # among a modifier's flags
@@ -22,8 +22,8 @@ NOT_BORNE = {"vision", "terrain_block", "random_explosions", "spirits", "summon"
              "drain", "random_target_hits", "plant_tree", "ground_area", "missile_unit"}
 # Modifiers that this fight does not show, and their tests.
 UNSEEN = {
-    ("axe_culling_blade", "mod"): "after a kill: tests/dota/test_abilities_in_time.py",
-    ("necrolyte_heartstopper_aura", "stack_gain"): "after a kill: tests/dota/test_abilities_others.py",
+    ("axe_culling_blade", "mod"): "after a kill: tests/dota/test_tooltips_axe.py",
+    ("necrolyte_heartstopper_aura", "stack_gain"): "after a kill: tests/dota/test_abilities_axe_to_necrolyte.py",
     ("nevermore_shadowraze1", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
     ("nevermore_shadowraze2", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
     ("nevermore_shadowraze3", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
@@ -39,9 +39,9 @@ UNSEEN = {
 }
 
 
-def lasting(subject: str) -> list[stated.Stated]:
+def lasting(subject: str) -> list[effect_nodes.EffectNode]:
     """Return its nodes with modifiers of a stated duration that this fight shows."""
-    return [n for n in stated.nodes(definition(subject)) if "dur" in n.node and not n.upgrade()
+    return [n for n in effect_nodes.nodes(definition(subject)) if "dur" in n.node and not n.upgrade()
             and n.primitive not in NOT_BORNE and (subject, n.primitive) not in UNSEEN]
 
 
@@ -57,9 +57,9 @@ def dispelling(core: Any) -> dict[str, Any]:
     return helpers(core, basic, strong)
 
 
-def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tuple[stated.Stated, Sight]]:
+def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tuple[effect_nodes.EffectNode, Sight]]:
     """Return the nodes with modifiers of a stated duration and their records; fails when one did not appear."""
-    nodes = stated.nodes(definition(subject))
+    nodes = effect_nodes.nodes(definition(subject))
     seen = fight.everything(keep)
     found = [(nodes[s.index], s) for s in seen.values()
              if "dur" in nodes[s.index].node and nodes[s.index].primitive not in NOT_BORNE
@@ -74,7 +74,8 @@ def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tupl
 
 @pytest.mark.parametrize("resists", [False, True], ids=["plain", "resisted"])
 @pytest.mark.parametrize(("subject", "way"), CASES)
-def test_it_is_there_for_its_time(core: Any, dispelling: dict[str, Any], subject: str, way: str, resists: bool) -> None:
+def test_modifier_lasts_its_stated_duration(core: Any, dispelling: dict[str, Any], subject: str, way: str,
+                                            resists: bool) -> None:
     """Exact to the frame. Satanic shortens enemies' modifiers on its bearer by 30 %, and none of its own side."""
     fight = Fight(core, dispelling, subject, way, far=True)
     if resists:
@@ -88,7 +89,7 @@ def test_it_is_there_for_its_time(core: Any, dispelling: dict[str, Any], subject
             key = "dur_ranged"
         if "dur_vs_ranged" in n.node and is_ranged(fight.names[sight.bearer]):
             key = "dur_vs_ranged"
-        whole = stated.number(d, n.node[key], rank)
+        whole = effect_nodes.number(d, n.node[key], rank)
         if sight.bearer in (ENEMY, SECOND) and n.primitive not in UNRESISTED:
             whole *= shorter
         assert whole - 1.5 * FRAME <= sight.left <= whole + 2e-3, (n.primitive, n.index, sight.left, whole)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import FRAME
-from tests.dota.fight import ENEMY, MATE, SECOND, SEEN_HERO, Fight, case, definition, helpers, rank_of, ways
+from tests.dota import effect_nodes
+from tests.dota.fight import ENEMY, MATE, SECOND, SEEN_HERO, Fight, case, definition, rank_of, ways
+from tests.dota.scenes.arena import FRAME
 
 EDGE = 12  # units within or beyond; a frame's walk is less
 RAZES = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
@@ -17,13 +17,13 @@ ALONE = {"earthshaker_echo_slam", "item_smoke_of_deceit"}
 # Circles whose centre or pick is not the caster's or the target's, and the tests of them.
 ELSEWHERE = {
     "crystal_maiden_freezing_field": "explosions by chance: tests/dota/test_abilities_crystal_maiden.py",
-    "axe_culling_blade": "after a kill: tests/dota/test_abilities_in_time.py",
-    "slark_pounce": "where he leaps: tests/dota/test_abilities_five.py",
-    "death_prophet_exorcism": "where spirits go: tests/dota/test_abilities_five.py",
-    "death_prophet_spirit_siphon": "a link's length: tests/dota/test_abilities_in_time.py",
+    "axe_culling_blade": "after a kill: tests/dota/test_tooltips_axe.py",
+    "slark_pounce": "where he leaps: tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
+    "death_prophet_exorcism": "where spirits go: tests/dota/test_abilities_axe_to_necrolyte.py",
+    "death_prophet_spirit_siphon": "a link's length: tests/dota/test_abilities_axe_to_necrolyte.py",
     "lion_mana_drain": "for its talent: tests/dota/test_talents.py",
-    "witch_doctor_death_ward": "an attack's reach: tests/dota/test_abilities_others.py",
-    "riki_tricks_of_the_trade": "heroes before others: tests/dota/test_abilities_five.py",
+    "witch_doctor_death_ward": "an attack's reach: tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
+    "riki_tricks_of_the_trade": "heroes before others: tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "zuus_lightning_bolt": "on the ground: tests/dota/test_abilities_zuus.py",
     "zuus_cloud": "a cloud that casts: tests/dota/test_abilities_zuus_cloud.py",
     "item_mjollnir": "jumps: tests/dota/test_effects_held.py",
@@ -31,15 +31,15 @@ ELSEWHERE = {
 }
 
 
-def circles(subject: str) -> list[tuple[stated.Stated, float]]:
+def circles(subject: str) -> list[tuple[effect_nodes.EffectNode, float]]:
     """Return the subject's circles with their radius at the tested rank."""
     d, rank, out = definition(subject), rank_of(subject), []
-    for n in stated.nodes(d):
+    for n in effect_nodes.nodes(d):
         if n.upgrade() or n.primitive in SIGHT:
             continue
         r = n.node.get("shape", {}).get("r") or (n.node.get("r") if n.primitive in ("aura", "expanding_ring") else None)
         if r is not None and r != "global":
-            out.append((n, stated.number(d, r, rank)))
+            out.append((n, effect_nodes.number(d, r, rank)))
     return out
 
 
@@ -47,15 +47,10 @@ SUBJECTS = [(s, w) for s, w in ways() if s not in ELSEWHERE and w != "ranged" an
 CASES = [case(*s) for s in SUBJECTS]
 
 
-@pytest.fixture(scope="module")
-def tables(core: Any) -> dict[str, Any]:
-    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
-    return helpers(core, nothing, nothing)
-
-
-def reached(core: Any, tables: dict[str, Any], subject: str, way: str, n: stated.Stated, offset: float) -> bool:
+def reached(core: Any, plain: dict[str, Any], subject: str, way: str, n: effect_nodes.EffectNode,
+            offset: float) -> bool:
     """Return whether the effect reaches an ally or the second enemy at `offset` from the circle's centre."""
-    fight = Fight(core, tables, subject, way, RAZES.get(subject, 140))
+    fight = Fight(core, plain, subject, way, RAZES.get(subject, 140))
     d = definition(subject)
     ours = str(n.node.get("to", "enemies")).startswith("all")
     slot = fight.prepare()
@@ -101,17 +96,17 @@ def reached(core: Any, tables: dict[str, Any], subject: str, way: str, n: stated
 
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
-def test_just_within_and_just_beyond(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
+def test_effect_ends_at_its_radius(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
     for n, r in {(n.node.get("to"), r): (n, r) for n, r in circles(subject)}.values():
-        within, beyond = (reached(core, tables, subject, way, n, r + o) for o in (-EDGE, EDGE))
+        within, beyond = (reached(core, plain, subject, way, n, r + o) for o in (-EDGE, EDGE))
         assert (within, beyond) == (True, False), (n.primitive, n.index, r)
 
 
 @pytest.mark.parametrize("offset", [-EDGE, EDGE])
-def test_dust_shows_the_invisible_around(core: Any, tables: dict[str, Any], offset: int) -> None:
+def test_dust_shows_the_invisible_around(core: Any, plain: dict[str, Any], offset: int) -> None:
     """Within its radius it reveals and slows invisible units for its duration; none beyond. Visible units are not
     slowed, but seen should they fade."""
-    fight = Fight(core, tables, "item_dust")
+    fight = Fight(core, plain, "item_dust")
     specials = definition("item_dust")["specials"]
     radius, lasts, slow = (specials[k]["v"][0] for k in ("radius", "duration", "movespeed"))
     hidden, plain = fight.unit(SECOND), fight.unit(ENEMY)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.conftest import FILES
+from tests.dota import effect_nodes
 from tests.dota.fight import (
     DATA,
     ENEMY,
@@ -21,9 +20,9 @@ from tests.dota.fight import (
     Fight,
     case,
     definition,
-    helpers,
     ways,
 )
+from tests.dota.scenes.patches import load_tables
 from tests.dota.test_matrix_modifiers import lasting
 
 STATS = ("armor", "magic_resist", "move_speed", "attack_speed", "dmg_min", "dmg_max", "dmg_bonus", "hp_regen",
@@ -37,30 +36,24 @@ def states(stat: str, *without: str) -> list[str]:
 
 def blocks() -> Iterator[tuple[str, float]]:
     for item, d in ITEMS.items():
-        for n in stated.nodes(d):
+        for n in effect_nodes.nodes(d):
             if n.primitive == "damage_block":
-                yield item, stated.number(d, n.node["melee"], 1)
+                yield item, effect_nodes.number(d, n.node["melee"], 1)
 
 
 def has(item: str, primitive: str) -> bool:
-    return any(n.primitive == primitive for n in stated.nodes(ITEMS[item]))
+    return any(n.primitive == primitive for n in effect_nodes.nodes(ITEMS[item]))
 
 
 # Blindness is not among a unit's numbers: see test_matrix_stats.py.
 AURAS = [i for i in ITEMS if any(n.primitive == "aura" and set(n.node.get("stats", {})) - {"miss_pct"}
-                                 for n in stated.nodes(ITEMS[i]))]
+                                 for n in effect_nodes.nodes(ITEMS[i]))]
 EVASIVE, STEADY = states("evasion_pct"), states("status_res_pct")
 RESISTANT = [i for i in states("mr_pct", "str", "all") if not has(i, "aura")]
 BLOCKING = list(blocks())
 BOOTS = [i for i in states("ms_pct", "agi", "all") if i != "item_power_treads"] + ["item_tranquil_boots"]
 CRITS = ("item_lesser_crit", "item_greater_crit")
 TWICE = {*AURAS, *EVASIVE, *STEADY, *RESISTANT, *BOOTS, *CRITS, *(item for item, _ in BLOCKING), "item_crimson_guard"}
-
-
-@pytest.fixture(scope="module")
-def plain(core: Any) -> dict[str, Any]:
-    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
-    return helpers(core, nothing, nothing)
 
 
 def stats(fight: Fight, hero: int) -> dict[str, float]:
@@ -220,7 +213,7 @@ def tireless(core: Any) -> dict[str, Any]:
     for body in (*data["abilities"]["abilities"].values(), *data["items"]["items"].values()):
         if body.get("cooldown"):
             body["cooldown"] = [0]
-    return {helper: core.load_tables(*(data[f] for f in FILES)) for helper in HELPERS}
+    return {helper: load_tables(core, data) for helper in HELPERS}
 
 
 # Abilities whose second cast is a different ability.
@@ -240,7 +233,7 @@ AGAIN = [(s, w) for s, w in ways() if w != "ranged" and any(n.trigger == "cast" 
 def test_a_second_cast_renews_the_first(core: Any, tireless: dict[str, Any], subject: str, way: str) -> None:
     """The bearer has one modifier of each effect, with its full duration, unless the data count each victim."""
     fight = Fight(core, tireless, subject, way)
-    nodes = stated.nodes(definition(subject))
+    nodes = effect_nodes.nodes(definition(subject))
     slot = fight.prepare()
     for hero in (SEEN_HERO, MATE, ENEMY, SECOND):
         fight.healthy(hero)

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.arena import FRAME
-from tests.dota.conftest import read_data
+from tests.dota import effect_nodes
 from tests.dota.fight import (
     ENEMY,
     HASTE,
@@ -18,11 +16,12 @@ from tests.dota.fight import (
     Sight,
     case,
     definition,
-    helpers,
     ranged,
     rank_of,
     ways,
 )
+from tests.dota.scenes.arena import FRAME
+from tests.dota.scenes.patches import read_data
 
 GIVES = {"mod", "aura", "ground_area", "ethereal", "hex", "invis", "smoke", "orb_corruption"}
 RULES = read_data("7.21d")["rules"]["rules"]
@@ -33,10 +32,10 @@ SHARES = {"ms_pct", "ms_flat", "ms_set", "mr_pct", "base_dmg_pct", "str"}
 # Stats without a field, with the tests of their effect.
 BY_EFFECT = {
     "miss_pct": "attacks that miss: below",
-    "attack_taken_pct": "blows: tests/dota/test_abilities_in_time.py",
+    "attack_taken_pct": "blows: tests/dota/test_tooltips_heroes.py",
     "block": "blows: tests/dota/test_matrix_stacking.py",
     "status_res_pct": "durations: tests/dota/test_abilities_ursa.py, test_abilities_omniknight.py",
-    "heal_amp_pct": "heals: tests/dota/test_abilities_others.py",
+    "heal_amp_pct": "heals: tests/dota/test_abilities_axe_to_necrolyte.py",
     "lifesteal_pct": "tests/dota/test_effects_held.py",
     "dmg_dealt_pct": "blows: tests/dota/test_effects_held.py",
     "dmg_taken_pct": "blows: tests/dota/test_abilities_ursa.py",
@@ -48,16 +47,16 @@ BY_EFFECT = {
 
 # Where this fight does not show it, and the test that does.
 UNSEEN = {
-    "axe_culling_blade": "after a kill: tests/dota/test_abilities_in_time.py",
+    "axe_culling_blade": "after a kill: tests/dota/test_tooltips_axe.py",
     "lina_fiery_soul": "after a spell: tests/dota/test_abilities_lina.py",
-    "razor_plasma_field": "by distance: tests/dota/test_abilities_others.py",
+    "razor_plasma_field": "by distance: tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "item_dust": "on the invisible: tests/dota/test_matrix_radius.py",
-    "item_armlet": "switched on: tests/dota/test_effects_items.py",
+    "item_armlet": "switched on: tests/dota/test_tooltips_items_magic.py",
 }
 PASSIVE, OF_AURA, BANISHED = 8, 16, 1 << 9  # a modifier's flags, a unit's status
 
 
-def gives(n: stated.Stated, ranged_bearer: bool, ranged_caster: bool, ally: bool) -> dict[str, Any]:
+def gives(n: effect_nodes.EffectNode, ranged_bearer: bool, ranged_caster: bool, ally: bool) -> dict[str, Any]:
     """Return the node's stats for such a bearer by name, with values as in the data."""
     out = dict(n.node.get("stats", {}))
     out |= n.node.get("ally_stats" if ally else "enemy_stats", {})
@@ -74,17 +73,11 @@ def gives(n: stated.Stated, ranged_bearer: bool, ranged_caster: bool, ally: bool
 
 def changes(subject: str) -> bool:
     return any(n.primitive in GIVES and any(k.endswith("stats") or k in ("mr_pct", "ms_set", "armor") for k in n.node)
-               and not n.upgrade() for n in stated.nodes(definition(subject)))
+               and not n.upgrade() for n in effect_nodes.nodes(definition(subject)))
 
 
 SUBJECTS = [(s, w) for s, w in ways() if changes(s) and s not in UNSEEN]
 CASES = [case(*s) for s in SUBJECTS]
-
-
-@pytest.fixture(scope="module")
-def plain(core: Any) -> dict[str, Any]:
-    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
-    return helpers(core, nothing, nothing)
 
 
 def expected(before: dict[str, float], hero: str, sums: dict[str, float], passes: float,
@@ -115,7 +108,7 @@ def expected(before: dict[str, float], hero: str, sums: dict[str, float], passes
     return out
 
 
-def added(subject: str, n: stated.Stated, fight: Fight, bearer: int) -> dict[str, float]:
+def added(subject: str, n: effect_nodes.EffectNode, fight: Fight, bearer: int) -> dict[str, float]:
     """Return the node's signed stats on this bearer, without those visible only through their effect."""
     d, rank, out = definition(subject), rank_of(subject), {}
     ours = bearer in (SEEN_HERO, MATE)
@@ -124,13 +117,13 @@ def added(subject: str, n: stated.Stated, fight: Fight, bearer: int) -> dict[str
         stem = {"hp_regen_pct": "hp_regen_amp_pct"}.get(stem, stem)
         assert stem in ADDED or stem in SHARES or stem in BY_EFFECT, stem
         if not isinstance(value, list) and value != "unlimited_on_target" and stem not in BY_EFFECT:
-            out[stem] = stated.number(d, value, rank) * (-1 if name.endswith("_minus") else 1)
+            out[stem] = effect_nodes.number(d, value, rank) * (-1 if name.endswith("_minus") else 1)
     return out
 
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
 def test_it_changes_the_stated_stats(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
-    nodes = stated.nodes(definition(subject))
+    nodes = effect_nodes.nodes(definition(subject))
     fight = Fight(core, plain, subject, way)
     healthy = {hero: fight.world.unit(fight.unit(hero)) for hero in fight.names}
     seen = fight.everything(keep=True)
@@ -149,7 +142,7 @@ def test_it_changes_the_stated_stats(core: Any, plain: dict[str, Any], subject: 
         if aura_of_own or fight.world.unit(unit)["status"] & BANISHED:
             continue
         fade = nodes[sight.index].node.get("fade", 0)
-        fight.world.run_frames(1 + round(stated.number(definition(subject), fade, rank_of(subject)) / FRAME))
+        fight.world.run_frames(1 + round(effect_nodes.number(definition(subject), fade, rank_of(subject)) / FRAME))
         for m in fight.modifiers(unit, subject + "#"):
             n = nodes[int(m["name"].split("#")[1])]
             carrier = n.primitive == "aura" and not m["flags"] & OF_AURA
@@ -171,12 +164,12 @@ def test_it_changes_the_stated_stats(core: Any, plain: dict[str, Any], subject: 
         assert checked or by_effect, "the fight shows nothing of it"
 
 
-BLINDING = [(s, n) for s, w in ways() for n in stated.nodes(definition(s))
+BLINDING = [(s, n) for s, w in ways() for n in effect_nodes.nodes(definition(s))
             if w == "enemy" and "miss_pct" in n.node.get("stats", {})]
 
 
 @pytest.mark.parametrize(("subject", "node"), BLINDING, ids=[s for s, _ in BLINDING])
-def test_the_blind_miss(core: Any, plain: dict[str, Any], subject: str, node: stated.Stated) -> None:
+def test_the_blind_miss(core: Any, plain: dict[str, Any], subject: str, node: effect_nodes.EffectNode) -> None:
     """Checks the share of attacks that miss for units in the area."""
     fight = Fight(core, plain, subject)
     slot, enemy = fight.prepare(), fight.unit(ENEMY)
@@ -199,5 +192,5 @@ def test_the_blind_miss(core: Any, plain: dict[str, Any], subject: str, node: st
         fight.world.set_unit(enemy, attack_ready=1e9)
         fight.world.order(enemy, "hold")
         fight.seconds(12)
-    share = stated.number(definition(subject), node.node["stats"]["miss_pct"], rank_of(subject)) / 100
+    share = effect_nodes.number(definition(subject), node.node["stats"]["miss_pct"], rank_of(subject)) / 100
     assert 1 - landed / swings == pytest.approx(share, abs=0.1)

@@ -9,8 +9,8 @@ import pytest
 
 from dota.vec_game import Winner
 from five.evaluation.bot_games import play, quick_game_config
-from tests.dota.conftest import read_data
 from tests.dota.mirrored_map import PATCH, counterpart, games_on_it, mirrored
+from tests.dota.scenes.patches import read_data
 
 GAMES = 1000
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota import fields, stated
-from tests.dota.arena import STEP, give
+from tests.dota import effect_nodes, unit_model
+from tests.dota.scenes.actions import give
+from tests.dota.scenes.arena import STEP
 from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
 from tests.repository import ROOT
 
@@ -15,44 +16,44 @@ RANKS = pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 AURA = 16  # flag of what an aura puts on its bearers
 
 
-def given(ability: str, n: stated.Stated, rank: int, share: float = 0) -> dict[str, float]:
+def given(ability: str, n: effect_nodes.EffectNode, rank: int, share: float = 0) -> dict[str, float]:
     """Return the stats that a node gives its bearer."""
     d, node = definition(ability), n.node
     if n.primitive == "hex":
-        return {"ms_base": stated.number(d, node["ms_set"], rank)}
+        return {"ms_base": effect_nodes.number(d, node["ms_set"], rank)}
     if n.primitive == "ethereal":
-        return {"mr_pct": stated.number(d, node["mr_pct"], rank)}
+        return {"mr_pct": effect_nodes.number(d, node["mr_pct"], rank)}
     if n.primitive == "stat_drain":
-        return {node["stat"]: stated.number(d, node["amount"], rank)}
-    return fields.read(d, node.get("stats", {}), rank, share)
+        return {node["stat"]: effect_nodes.number(d, node["amount"], rank)}
+    return unit_model.read(d, node.get("stats", {}), rank, share)
 
 
-def gives(n: stated.Stated) -> bool:
+def gives(n: effect_nodes.EffectNode) -> bool:
     by_itself = n.primitive in ("hex", "ethereal") or (n.primitive == "stat_drain" and "amount" in n.node)
     return "stats" in n.node or by_itself
 
 
-def timed(ability: str) -> list[stated.Stated]:
+def timed(ability: str) -> list[effect_nodes.EffectNode]:
     """Return a cast's nodes with temporary stats."""
-    return [n for n in stated.nodes(definition(ability)) if gives(n) and not n.upgrade()
+    return [n for n in effect_nodes.nodes(definition(ability)) if gives(n) and not n.upgrade()
             and n.primitive not in ("passive_stats", "summon") and n.trigger in ("cast", "channel")
-            and not {"proc", "attack_modifier"} & set(n.way) and stated.is_active(definition(ability))]
+            and not {"proc", "attack_modifier"} & set(n.way) and effect_nodes.is_active(definition(ability))]
 
 
 TIMED = [(h, a) for h, a in ALL if timed(a)]
 # Stats that grow with each tick of a link or come from attacks; tested below or in the named file.
 ELSEWHERE = {
-    "razor_static_link": "tests/dota/test_abilities_others.py",
+    "razor_static_link": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "crystal_maiden_brilliance_aura": "tests/dota/test_abilities_crystal_maiden.py",
     "nevermore_necromastery": "tests/dota/test_abilities_nevermore.py",
     "nevermore_dark_lord": "tests/dota/test_abilities_nevermore.py",
-    "slark_essence_shift": "tests/dota/test_abilities_five.py",
+    "slark_essence_shift": "tests/dota/test_tooltips_heroes.py",
     "necrolyte_heartstopper_aura": "tests/dota/test_modifier_stats.py",
     "slark_shadow_dance": "tests/dota/test_modifier_stats.py",
     "sniper_headshot": "tests/dota/test_modifier_stats.py",
     "viper_poison_attack": "tests/dota/test_modifier_stats.py",
     "viper_corrosive_skin": "tests/dota/test_modifier_stats.py",
-    "razor_unstable_current": "tests/dota/test_abilities_others.py",
+    "razor_unstable_current": "tests/dota/test_abilities_queenofpain_to_witch_doctor.py",
     "lina_fiery_soul": "tests/dota/test_abilities_lina.py",
     "omniknight_degen_aura": "tests/dota/test_abilities_omniknight.py",
     "phantom_assassin_blur": "tests/dota/test_abilities_phantom_assassin.py",
@@ -63,7 +64,7 @@ ELSEWHERE = {
 def test_every_ability_with_stats_is_tested() -> None:
     stating = {a for _, a in ALL if any(
         (gives(n) or {"per_stack", "self_gains", "stat"} & set(n.node)) and not n.upgrade()
-        for n in stated.nodes(definition(a)))}
+        for n in effect_nodes.nodes(definition(a)))}
     assert stating - {a for _, a in TIMED} <= set(ELSEWHERE)
     assert set(ELSEWHERE) <= stating
     for ability, file in ELSEWHERE.items():
@@ -73,7 +74,7 @@ def test_every_ability_with_stats_is_tested() -> None:
 
 def of_bearers(scene: Scene, ability: str, rank: int, unit: int, share: float) -> list[dict[str, float]]:
     """Return the stated stats of the ability's current modifiers on the unit."""
-    nodes = {n.index: n for n in stated.nodes(definition(ability))}
+    nodes = {n.index: n for n in effect_nodes.nodes(definition(ability))}
     out = []
     for m in scene.modifiers(unit, ability + "#"):
         n = nodes[int(m["name"].split("#")[1])]
@@ -84,7 +85,7 @@ def of_bearers(scene: Scene, ability: str, rank: int, unit: int, share: float) -
         if n.primitive == "stat_drain" and unit != scene.unit(0):
             stats = {k: -v for k, v in stats.items()}
         times = m["stacks"] if n.node.get("stack") == 1 else 1
-        whole = stated.number(definition(ability), n.node["dur"], rank) if "dur" in n.node else math.inf
+        whole = effect_nodes.number(definition(ability), n.node["dur"], rank) if "dur" in n.node else math.inf
         seconds = {"linear_to_zero": m["left"], "each_second": math.ceil(m["left"])}.get(n.node.get("decay", ""), whole)
         fading = seconds / whole if "decay" in n.node else 1
         out.append({k: v * times * fading for k, v in stats.items()})
@@ -98,9 +99,10 @@ AWAY = {"nevermore_requiem": 400, "razor_plasma_field": 250}
 def lasts(ability: str, rank: int) -> float:
     """Return the latest end of all modifiers of a cast."""
     d = definition(ability)
-    times = {k: [stated.number(d, n.node[k], rank) for n in stated.nodes(d) if k in n.node and not n.upgrade()]
+    plain = [n for n in effect_nodes.nodes(d) if not n.upgrade()]
+    times = {k: [effect_nodes.number(d, n.node[k], rank) for n in plain if k in n.node]
              for k in ("dur", "delay", "linger", "expires")}
-    return sum(max(t, default=0) for t in times.values()) + stated.at(d.get("channel_time"), rank) + 5
+    return sum(max(t, default=0) for t in times.values()) + effect_nodes.at(d.get("channel_time"), rank) + 5
 
 
 @pytest.mark.parametrize(("hero", "ability"), TIMED, ids=[a for _, a in TIMED])
@@ -111,7 +113,7 @@ def test_fields_are_as_stated(new_world: Any, hero: str, ability: str, last: boo
     away = AWAY.get(ability, 140)
     scene = Scene(new_world, hero, away=away)
     units = {"caster": scene.unit(0), "ally": scene.unit(1), "enemy": scene.unit(5)}
-    share = away / stated.number(d, "$radius", rank) if ability == "razor_plasma_field" else 0
+    share = away / effect_nodes.number(d, "$radius", rank) if ability == "razor_plasma_field" else 0
     slot = scene.prepare(ability, rank)
     if ability == "axe_culling_blade":  # its speed is for a kill, by which nobody is to gain a level
         for i in (0, 1):
@@ -135,9 +137,9 @@ def test_fields_are_as_stated(new_world: Any, hero: str, ability: str, last: boo
             unit = scene.world.unit(u)
             if not unit["alive"] or len(there[name]) != len(of_bearers(scene, ability, rank, u, share)):
                 continue
-            stats = fields.add(*there[name])
+            stats = unit_model.add(*there[name])
             seen |= stats
-            wrong = fields.differing(unit, fields.after(DATA, before[name], stats), rel=loose)
+            wrong = unit_model.differing(unit, unit_model.after(DATA, before[name], stats), rel=loose)
             assert not wrong, (name, stats, wrong)
     for n in timed(ability):
         if n.node.get("from_rank", 1) > rank:
@@ -162,17 +164,17 @@ def test_heartstopper_gives_regeneration_by_kills(new_world: Any, last: bool) ->
     scene = Scene(new_world, "necrolyte")
     scene.teach(0, ability, rank)
     before = of(scene, scene.unit(0))
-    node = next(n.node for n in stated.nodes(d) if n.primitive == "stack_gain")
-    per = fields.read(d, node["per_stack"], rank)
+    node = next(n.node for n in effect_nodes.nodes(d) if n.primitive == "stack_gain")
+    per = unit_model.read(d, node["per_stack"], rank)
     for kills in (1, 2):
         scene.world.kill(scene.dummy(-1500, 0), scene.unit(0))
         after = of(scene, scene.unit(0))
         stats = {k: v * kills for k, v in per.items()}
-        assert not fields.differing(after, fields.after(DATA, before, stats))
-    scene.seconds(stated.number(d, node["dur"], rank) - 0.4)
-    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, stats))
+        assert not unit_model.differing(after, unit_model.after(DATA, before, stats))
+    scene.seconds(effect_nodes.number(d, node["dur"], rank) - 0.4)
+    assert not unit_model.differing(of(scene, scene.unit(0)), unit_model.after(DATA, before, stats))
     scene.seconds(0.6)
-    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, {}))
+    assert not unit_model.differing(of(scene, scene.unit(0)), unit_model.after(DATA, before, {}))
 
 
 @RANKS
@@ -185,17 +187,18 @@ def test_shadow_dance_gives_speed_and_regeneration_unseen(new_world: Any, last: 
     scene.world.step(4)
     assert scene.world.visible(1, scene.unit(0))
     before = of(scene, scene.unit(0))
-    stats = fields.read(d, next(n.node for n in stated.nodes(d) if n.primitive == "passive_stats")["stats"], rank)
+    (node,) = (n.node for n in effect_nodes.nodes(d) if n.primitive == "passive_stats")
+    stats = unit_model.read(d, node["stats"], rank)
     scene.world.set_unit(scene.unit(0), mana=5000)
     scene.send(ability, slot)
-    scene.seconds(stated.number(d, "$activation_delay", rank) - STEP)
-    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, {}))
+    scene.seconds(effect_nodes.number(d, "$activation_delay", rank) - STEP)
+    assert not unit_model.differing(of(scene, scene.unit(0)), unit_model.after(DATA, before, {}))
     scene.seconds(0.5)
-    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, stats))
-    scene.seconds(stated.number(d, "$duration", rank) - 1.5)
-    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, stats))
+    assert not unit_model.differing(of(scene, scene.unit(0)), unit_model.after(DATA, before, stats))
+    scene.seconds(effect_nodes.number(d, "$duration", rank) - 1.5)
+    assert not unit_model.differing(of(scene, scene.unit(0)), unit_model.after(DATA, before, stats))
     scene.seconds(1.5)
-    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, {}))
+    assert not unit_model.differing(of(scene, scene.unit(0)), unit_model.after(DATA, before, {}))
 
 
 STRUCK = [("sniper", "sniper_headshot", 0), ("viper", "viper_poison_attack", 0), ("viper", "viper_corrosive_skin", 5)]
@@ -212,7 +215,7 @@ def test_modifiers_applied_by_attacks(new_world: Any, hero: str, ability: str, a
     scene.world.set_autocast(0, ability, True)
     enemy = scene.unit(5)
     before = of(scene, enemy)
-    (n,) = (n for n in stated.nodes(d) if n.primitive == "mod" and "stats" in n.node)
+    (n,) = (n for n in effect_nodes.nodes(d) if n.primitive == "mod" and "stats" in n.node)
     scene.world.set_unit(scene.unit(attacker), attack_ready=0)
     scene.world.order(scene.unit(attacker), "attack", target=scene.unit(5 - attacker))
     for _ in range(600):
@@ -222,12 +225,12 @@ def test_modifiers_applied_by_attacks(new_world: Any, hero: str, ability: str, a
         if scene.world.frame % 30 == 0:
             scene.world.step(1)
     (m,) = scene.modifiers(enemy, f"{ability}#{n.index}")
-    assert m["left"] == pytest.approx(stated.number(d, n.node["dur"], rank), abs=0.04)
+    assert m["left"] == pytest.approx(effect_nodes.number(d, n.node["dur"], rank), abs=0.04)
     scene.world.set_unit(scene.unit(attacker), attack_ready=1e9)
     scene.world.order(scene.unit(attacker), "hold")
-    assert not fields.differing(of(scene, enemy), fields.after(DATA, before, given(ability, n, rank)))
-    scene.seconds(stated.number(d, n.node["dur"], rank) + 0.2)
-    assert not fields.differing(of(scene, enemy), fields.after(DATA, before, {}))
+    assert not unit_model.differing(of(scene, enemy), unit_model.after(DATA, before, given(ability, n, rank)))
+    scene.seconds(effect_nodes.number(d, n.node["dur"], rank) + 0.2)
+    assert not unit_model.differing(of(scene, enemy), unit_model.after(DATA, before, {}))
 
 
 def test_the_diffusal_blade_lets_go_in_steps(new_world: Any) -> None:
@@ -250,7 +253,7 @@ def test_the_diffusal_blade_lets_go_in_steps(new_world: Any) -> None:
             continue  # near a step, of which a timestep decides
         seen.add(math.floor(part))
         stats = {"ms_pct": -100 * (1 - math.floor(part) / steps)}
-        assert not fields.differing(scene.world.unit(enemy), fields.after(DATA, before, stats)), part
+        assert not unit_model.differing(scene.world.unit(enemy), unit_model.after(DATA, before, stats)), part
     assert len(seen) == steps
     scene.seconds(0.4)
-    assert not fields.differing(of(scene, enemy), fields.after(DATA, before, {}))
+    assert not unit_model.differing(of(scene, enemy), unit_model.after(DATA, before, {}))

@@ -6,15 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.dota.scenes.patches import load_tables
 from tests.dota.test_map import CELL, LOW
 
 CREEP = ("npc_dota_creep_goodguys_melee", "npc_dota_creep_badguys_melee")
 FPS = 30
-
-
-@pytest.fixture
-def ground(core: Any, tables: Any) -> Any:
-    return core.Ground(tables)
 
 
 def cell(p: tuple[float, float]) -> tuple[int, int]:
@@ -213,7 +209,6 @@ def trace(ground: Any, goals: list[tuple[int, float, float]], frames: int) -> li
 
 
 def test_the_same_walk_comes_out_the_same_whatever_was_cached(core: Any, tables: Any, data: dict[str, Any]) -> None:
-    from tests.dota.conftest import FILES
 
     rng = np.random.default_rng(5)
     start, end = rng.uniform(-6500, 6500, (12, 2)), rng.uniform(-6500, 6500, (12, 2))
@@ -227,7 +222,7 @@ def test_the_same_walk_comes_out_the_same_whatever_was_cached(core: Any, tables:
         return trace(g, goals, 400)
 
     warm = run(tables)
-    fresh = core.load_tables(*(data[f] for f in FILES))
+    fresh = load_tables(core, data)
     other = core.Ground(fresh)
     other.walk([(other.add("npc_dota_hero_axe", 0, (0.0, 0.0)), 5000.0, -3000.0)], 5.0, 900)
     assert run(tables) == warm

@@ -32,7 +32,7 @@ def items(game: InteractiveGame) -> list[str]:
     return held
 
 
-def test_buying_a_whole_buys_and_joins_its_parts() -> None:
+def test_buying_an_item_combines_its_components() -> None:
     game = at_home(gold=3000)
     gold = unit(game, 0)["gold"]
     assert order(game, "buy", item="item_sange").ok
@@ -57,7 +57,7 @@ def test_items_out_of_stock_are_refused() -> None:
 
 
 def in_stock(game: InteractiveGame) -> dict[str, tuple[int, int]]:
-    """Return Radiant's view of its shop: for each item the stock, and the time of the next one, 0 for none."""
+    """Return Radiant's view of its shop: by item the stock and the time of the next restock, 0 for none."""
     names = load_tables(PATCH).items
     return {names[item - 1]: (int(left), int(following)) for item, left, following in seen(game, 0)["stock"] if item}
 
@@ -70,8 +70,8 @@ def test_team_sees_its_shop_stock_and_restock_times() -> None:
                             "item_tome_of_knowledge"}
     for name, (left, following) in shown.items():
         assert left == data[name].get("stock_initial", data[name]["stock_max"])
-        assert bool(following) == (left < data[name]["stock_max"])  # a full shelf waits for nothing
-    # In ticks of 1/15 s since 100 s before the horn, as all moments of a frame.
+        assert bool(following) == (left < data[name]["stock_max"])  # no restock while the stock is full
+    # Times of a frame are ticks of 1/15 s since 100 s before the horn.
     assert shown["item_infused_raindrop"] == (0, (data["item_infused_raindrop"]["stock_first_time"] + 100) * 15)
     assert order(game, "buy", item="item_smoke_of_deceit").ok
     left, following = in_stock(game)["item_smoke_of_deceit"]
@@ -80,7 +80,7 @@ def test_team_sees_its_shop_stock_and_restock_times() -> None:
 
 
 def test_tomes_of_knowledge_run_out_and_come_back() -> None:
-    """None at first; one at the time in the data, another after each interval; a bought one is gone."""
+    """The stock is empty at first, gets a tome at the time in the data and another after each interval."""
     data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]["item_tome_of_knowledge"]
     first = data["stock_first_time"]
     game = at_home(gold=5000, mode="5v5")  # a duel would be over by then
@@ -93,7 +93,7 @@ def test_tomes_of_knowledge_run_out_and_come_back() -> None:
     assert order(game, "buy", item="item_tome_of_knowledge") == (False, "stock")
 
 
-def test_a_full_bag_is_full_and_selling_makes_room() -> None:
+def test_full_inventory_refuses_until_an_item_is_sold() -> None:
     game = at_home(gold=20000, courier="direct")
     while order(game, "buy", item="item_boots").ok:
         pass
@@ -101,7 +101,7 @@ def test_a_full_bag_is_full_and_selling_makes_room() -> None:
     slot = items(game).index("item_boots")
     gold = unit(game, 0)["gold"]
     assert order(game, "sell", slot=slot).ok
-    assert items(game)[slot] == "" and gold + 400 < unit(game, 0)["gold"] < gold + 600  # just bought: its whole price
+    assert items(game)[slot] == "" and gold + 400 < unit(game, 0)["gold"] < gold + 600  # sold at once, for all of it
     assert order(game, "sell", slot=slot) == (False, "slot")
     for bad in (-1, 16, 1000):
         assert order(game, "sell", slot=bad) == (False, "slot")
@@ -113,13 +113,13 @@ def test_remote_purchases_go_to_the_stash_and_by_courier() -> None:
     frames(game, 4)
     slot = next(k for k, item in enumerate(items(game)) if item)
     assert order(game, "sell", slot=slot) == (False, "shop")
-    assert order(game, "courier", item="deliver") == (False, "courier")  # there is nothing to bring
+    assert order(game, "courier", item="deliver") == (False, "courier")  # there is nothing to deliver
     assert order(game, "buy", item="item_boots").ok
     assert items(game)[9] == "item_boots"
     assert order(game, "swap", slot=9, to=5) == (False, "shop")
     assert order(game, "courier", item="dance") == (False, "unknown")
     frames(game, 60)
-    assert items(game)[9] == "item_boots"  # nobody sends it by himself
+    assert items(game)[9] == "item_boots"  # no script sends the courier
     assert order(game, "courier", item="deliver").ok
     assert order(game, "courier", item="deliver") == (False, "busy")
     frames(game, 30)
@@ -164,7 +164,7 @@ def test_drop_and_pickup() -> None:
     (lies,) = [row for row in seen(game, 0)["ground_item"] if row.any()]
     assert lies[0] > 0
     frames(game, 60)
-    assert items(game)[slot] == ""  # no script takes it up again
+    assert items(game)[slot] == ""  # no script picks it up again
     assert order(game, "pickup", at=(MIDDLE[0] - 900, MIDDLE[1])) == (False, "target")
     order(game, "move", at=(MIDDLE[0] - 200, MIDDLE[1]))
     frames(game, 90)
@@ -178,7 +178,7 @@ def test_a_rune_is_taken() -> None:
     frames(game, 8)
     spots = [(u[1], u[2]) for u in seen(game, None)["rune"] if u[0]]
     x, y = (float(v) / 65535 * 16640 - 8320 for v in spots[0])
-    assert order(game, "pickup", at=(x, y)) == (False, "target")  # nobody of the team has seen it
+    assert order(game, "pickup", at=(x, y)) == (False, "target")  # the team has not seen it
     place(game, 0, x - 300, y)
     frames(game, 8)
     gold = unit(game, 0)["gold"]
@@ -187,7 +187,7 @@ def test_a_rune_is_taken() -> None:
     assert unit(game, 0)["gold"] > gold + 30
 
 
-def test_talents_one_of_a_level() -> None:
+def test_one_talent_per_level() -> None:
     game = played()
     for slot in (-1, 8, 300):
         assert order(game, "talent", slot=slot) == (False, "slot")
@@ -252,7 +252,7 @@ def test_glyph_and_shrine() -> None:
     assert math.dist((body["x"], body["y"]), (at["x"], at["y"])) < 700 and body["hp"] > 200
 
 
-def test_queued_orders_come_one_after_the_other() -> None:
+def test_queued_orders_run_in_sequence() -> None:
     game = played()
     corner = (MIDDLE[0] + 400, MIDDLE[1])
     assert order(game, "move", at=corner).ok
@@ -291,7 +291,7 @@ def scans(game: InteractiveGame, team: int) -> dict[str, int]:
     return dict(zip(fields, (int(v) for v in seen(game, team)["scan"][team]), strict=True))
 
 
-def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
+def test_scan_reports_an_enemy_hero() -> None:
     game = InteractiveGame(duel(), 1)
     game.take(0, True)
     rule = RULES["scan"]
@@ -306,7 +306,7 @@ def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
     began = game.time
     told = scans(game, 0)
     assert (told["radius"], told["found"]) == (rule["radius"], 0) and told["until"] > 0
-    assert not seen(game, 1)["scan"].any(axis=1)[0]  # the other team's row says nothing
+    assert not seen(game, 1)["scan"].any(axis=1)[0]  # the other team's row is empty
     place(game, 5, MIDDLE[0] + rule["radius"] - 100, MIDDLE[1])
     frames(game, 2)
     assert scans(game, 0)["found"] == 1
@@ -314,7 +314,7 @@ def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
     while game.time < began + rule["duration_s"] + 0.2:
         frames(game, 1)
     assert (scans(game, 0)["until"], scans(game, 0)["found"]) == (0, 0)
-    # It is ready again when the cooldown has passed since it began.
+    # The cooldown counts from the start of the scan.
     assert scans(game, 0)["ready"] == pytest.approx((began + rule["cooldown_s"] + 100) * 15, abs=1)
 
 
@@ -331,7 +331,7 @@ def test_a_scan_of_an_empty_area_finds_nothing() -> None:
     assert EventKind.SCAN_FOUND not in told and scans(game, 0)["found"] == 0
 
 
-def test_nothing_is_found_before_anybody_scans() -> None:
+def test_view_before_the_first_scan_is_empty() -> None:
     """In the middle of the map, before the horn."""
     game = InteractiveGame(duel(start_seconds=-20.0), 1)
     game.take(0, True)

@@ -81,7 +81,7 @@ def test_a_recording_begins_with_the_game_and_only_once() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_files_of_the_formats_before_are_read(tmp_path: Path, version: int) -> None:
+def test_files_of_earlier_formats_are_read(tmp_path: Path, version: int) -> None:
     game = InteractiveGame(TEAM, 1)
     tape = game.record()
     game.controllers[:] = Controller.SCRIPTED

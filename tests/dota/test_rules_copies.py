@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.conftest import read_data
+from tests.dota.scenes.patches import read_data
 
 ROSHAN, COURIER, FLYING = "npc_dota_roshan", "npc_dota_courier", "npc_dota_flying_courier"
 OBSERVER, SENTRY = "npc_dota_observer_wards", "npc_dota_sentry_wards"

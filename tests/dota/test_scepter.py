@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, cast_by, give
-from tests.dota.test_talents import duel
-
-ROOTED, UNSEEN = 1 << 1, 1 << 23
+from tests.dota.scenes.actions import cast, cooldown_of_cast, give
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.readings import physical_share
+from tests.dota.scenes.statuses import ROOTED, UNSEEN
+from tests.dota.scenes.talents import duel
 
 
 def scepter(arena: Arena, hero: int = 0) -> None:
@@ -16,7 +17,7 @@ def scepter(arena: Arena, hero: int = 0) -> None:
     arena.world.set_unit(arena.unit(hero), mana=5000)
 
 
-def armed(new_world: Any, data: dict[str, Any], hero: str, **more: Any) -> list[Arena]:
+def scepter_duels(new_world: Any, data: dict[str, Any], hero: str, **more: Any) -> list[Arena]:
     """Return the same duel twice, without and with the scepter."""
     arenas = [duel(new_world, data, hero, **more) for _ in range(2)]
     scepter(arenas[1])
@@ -33,23 +34,23 @@ FIELDS = [
 
 @pytest.mark.parametrize(("hero", "ability", "field"), FIELDS)
 def test_cooldowns_and_mana(new_world: Any, data: dict[str, Any], hero: str, ability: str, field: str) -> None:
-    plain, upgraded = armed(new_world, data, hero)
+    plain, upgraded = scepter_duels(new_world, data, hero)
     expected = [plain.field(ability, field)[0], plain.special(ability, field + "_scepter")[0]]
     for arena, number in zip((plain, upgraded), expected, strict=True):
         slot = arena.teach(0, ability, 1)
         arena.still(arena.unit(0))
         mana = arena.world.unit(arena.unit(0))["mana"]
         if field == "cooldown":
-            assert cast_by(arena, 0, slot, arena.unit(5), ability) == pytest.approx(number + STEP / 2, abs=STEP)
+            assert cooldown_of_cast(arena, ability, slot, arena.unit(5)) == pytest.approx(number + STEP / 2, abs=STEP)
         else:
-            cast_by(arena, 0, slot, arena.unit(5), ability)
+            cooldown_of_cast(arena, ability, slot, arena.unit(5))
             assert mana - arena.world.unit(arena.unit(0))["mana"] == pytest.approx(number, abs=0.5)
 
 
 @pytest.mark.parametrize(("hero", "ability"), [("lich", "lich_chain_frost"), ("viper", "viper_viper_strike")])
 def test_cast_ranges(new_world: Any, data: dict[str, Any], hero: str, ability: str) -> None:
     moved = []
-    for arena in armed(new_world, data, hero):
+    for arena in scepter_duels(new_world, data, hero):
         far = arena.special(ability, "cast_range_scepter")[0] - 50
         slot = arena.teach(0, ability, 1)
         arena.place(arena.unit(0), 0, 0, -math.pi / 4)
@@ -70,7 +71,7 @@ def test_cast_ranges(new_world: Any, data: dict[str, Any], hero: str, ability: s
 def test_a_scepter_changes_nothing_of_call_down(new_world: Any, data: dict[str, Any]) -> None:
     """Its tooltip names the Side Gunner alone; `damage_second_scepter` is left over in the files."""
     lost = []
-    for arena in armed(new_world, data, "gyrocopter"):
+    for arena in scepter_duels(new_world, data, "gyrocopter"):
         slot = arena.teach(0, "gyrocopter_call_down", 1)
         arena.place(arena.unit(5), 900, 0)
         hp = arena.hp(arena.unit(5))
@@ -82,17 +83,15 @@ def test_a_scepter_changes_nothing_of_call_down(new_world: Any, data: dict[str, 
 
 def test_battle_hunger_weakens(new_world: Any, data: dict[str, Any]) -> None:
     dealt = []
-    for arena in armed(new_world, data, "axe"):
-        slot = arena.teach(0, "axe_battle_hunger", 1)
-        arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
-        arena.seconds(0.6)
+    for arena in scepter_duels(new_world, data, "axe"):
+        cast(arena, "axe_battle_hunger", 1, arena.unit(5), wait=0.6)
         dealt.append(arena.world.damage(arena.unit(5), arena.unit(0), 100, "pure"))
     assert dealt == [pytest.approx(100), pytest.approx(70)]
 
 
 def test_freezing_field_damages_units_that_stay(new_world: Any, data: dict[str, Any]) -> None:
     """Frostbite at its rank after 2.5 s within the area; none for a unit that leaves in between."""
-    arenas = armed(new_world, data, "crystal_maiden", enemies=("sven", "axe"))
+    arenas = scepter_duels(new_world, data, "crystal_maiden", enemies=("sven", "axe"))
     for arena, bites in zip(arenas, (False, True), strict=True):
         arena.teach(0, "crystal_maiden_frostbite", 2)
         slot = arena.teach(0, "crystal_maiden_freezing_field", 1)
@@ -113,7 +112,7 @@ def test_freezing_field_damages_units_that_stay(new_world: Any, data: dict[str, 
 
 def test_finger_of_death_strikes_around(new_world: Any, data: dict[str, Any]) -> None:
     lost = []
-    for arena in armed(new_world, data, "lion"):
+    for arena in scepter_duels(new_world, data, "lion"):
         slot = arena.teach(0, "lion_finger_of_death", 1)
         near, far = arena.dummy(550, 0), arena.dummy(700, 0)
         arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
@@ -124,10 +123,8 @@ def test_finger_of_death_strikes_around(new_world: Any, data: dict[str, Any]) ->
 
 def test_tricks_of_the_trade_last_longer(new_world: Any, data: dict[str, Any]) -> None:
     lasted = []
-    for arena in armed(new_world, data, "riki"):
-        slot = arena.teach(0, "riki_tricks_of_the_trade", 1)
-        arena.world.order(arena.unit(0), "cast", slot=slot)
-        arena.seconds(0.5)
+    for arena in scepter_duels(new_world, data, "riki"):
+        cast(arena, "riki_tricks_of_the_trade", 1, wait=0.5)
         start = arena.world.time
         while arena.world.unit(arena.unit(0))["act"] == "channel":
             arena.world.step(1)
@@ -139,7 +136,7 @@ def test_tricks_of_the_trade_last_longer(new_world: Any, data: dict[str, Any]) -
 
 def test_more_souls(new_world: Any, data: dict[str, Any]) -> None:
     souls = []
-    for arena in armed(new_world, data, "nevermore"):
+    for arena in scepter_duels(new_world, data, "nevermore"):
         arena.teach(0, "nevermore_necromastery", 1)
         for _ in range(30):
             arena.world.kill(arena.dummy(900, 0), arena.unit(0))
@@ -151,7 +148,7 @@ def test_more_souls(new_world: Any, data: dict[str, Any]) -> None:
 
 def test_requiem_comes_home(new_world: Any, data: dict[str, Any]) -> None:
     """Returning lines hit again with 40 % of the damage, and heal by that amount."""
-    for arena, returns in zip(armed(new_world, data, "nevermore"), (False, True), strict=True):
+    for arena, returns in zip(scepter_duels(new_world, data, "nevermore"), (False, True), strict=True):
         arena.teach(0, "nevermore_necromastery", 1)
         slot = arena.teach(0, "nevermore_requiem", 1)
         for _ in range(2):
@@ -172,19 +169,17 @@ def test_requiem_comes_home(new_world: Any, data: dict[str, Any]) -> None:
 
 def test_shadow_dance_covers_allies(new_world: Any, data: dict[str, Any]) -> None:
     hidden = []
-    for arena in armed(new_world, data, "slark", allies=("lion", "viper")):
+    for arena in scepter_duels(new_world, data, "slark", allies=("lion", "viper")):
         arena.place(arena.unit(1), 200, 100)
         arena.place(arena.unit(2), 600, 100)
-        slot = arena.teach(0, "slark_shadow_dance", 1)
-        arena.world.order(arena.unit(0), "cast", slot=slot)
-        arena.seconds(0.3)
+        cast(arena, "slark_shadow_dance", 1, wait=0.3)
         hidden.append([bool(arena.world.unit(arena.unit(i))["status"] & UNSEEN) for i in range(3)])
     assert hidden == [[True, False, False], [True, True, False]]
 
 
-def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> None:
+def test_scepter_assassinate_hits_an_area(new_world: Any, data: dict[str, Any]) -> None:
     """Every visible hero within 400 of the target takes an attack of 280 % instead of the spell's damage."""
-    arena = armed(new_world, data, "sniper", enemies=("sven", "axe"))[1]
+    arena = scepter_duels(new_world, data, "sniper", enemies=("sven", "axe"))[1]
     arena.place(arena.unit(6), 650, 0)
     arena.world.set_unit(arena.unit(6), extra_hp=4000)
     arena.world.set_unit(arena.unit(6), hp=4000)
@@ -195,7 +190,7 @@ def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> No
     u = arena.world.unit(arena.unit(0))
     for before, i in zip(hp, (5, 6), strict=True):
         armor = arena.world.unit(arena.unit(i))["armor"]
-        through = 1 - 0.052 * armor / (0.9 + 0.048 * abs(armor))
+        through = physical_share(armor)
         # An attack's damage, with a Headshot's of rank 1; the spell's own would be 240.
         low, high = ((2.8 * (u[k] + u["dmg_bonus"]) + 30 * arena.amp(arena.unit(0))) * through
                      for k in ("dmg_min", "dmg_max"))
@@ -205,7 +200,7 @@ def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> No
 def test_gods_strength_is_shared(new_world: Any, data: dict[str, Any]) -> None:
     """Allied heroes within 1200 have 75 % more damage; his own grows as before."""
     bonus = []
-    for arena in armed(new_world, data, "sven", allies=("lion",)):
+    for arena in scepter_duels(new_world, data, "sven", allies=("lion",)):
         arena.place(arena.unit(1), 800, 100)
         slot = arena.teach(0, "sven_gods_strength", 1)
         before = [arena.world.unit(arena.unit(i)) for i in (0, 1)]
@@ -221,18 +216,16 @@ def test_gods_strength_is_shared(new_world: Any, data: dict[str, Any]) -> None:
 
 def test_gush_becomes_a_wave(new_world: Any, data: dict[str, Any]) -> None:
     struck = []
-    for arena in armed(new_world, data, "tidehunter"):
+    for arena in scepter_duels(new_world, data, "tidehunter"):
         behind, beside = arena.dummy(900, 0), arena.dummy(600, 500)
-        slot = arena.teach(0, "tidehunter_gush", 1)
-        arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
-        arena.seconds(1.6)
+        cast(arena, "tidehunter_gush", 1, arena.unit(5), wait=1.6)
         struck.append([bool(arena.modifiers(u, "tidehunter_gush")) for u in (arena.unit(5), behind, beside)])
     assert struck == [[True, False, False], [True, True, False]]
 
 
 def test_death_ward_bounces(new_world: Any, data: dict[str, Any]) -> None:
     hurt = []
-    for arena in armed(new_world, data, "witch_doctor", enemies=("sven", "axe", "viper", "razor")):
+    for arena in scepter_duels(new_world, data, "witch_doctor", enemies=("sven", "axe", "viper", "razor")):
         for i, (x, y) in enumerate(((400, 0), (700, 0), (700, 300), (2200, 0))):
             arena.place(arena.unit(5 + i), x, y)
             arena.world.set_unit(arena.unit(5 + i), extra_hp=4000)
@@ -252,10 +245,10 @@ def test_the_numbers_of_damage(new_world: Any, data: dict[str, Any]) -> None:
     for hero, ability, special in (("queenofpain", "queenofpain_sonic_wave", "damage"),
                                    ("lich", "lich_chain_frost", "damage")):
         lost = []
-        for arena in armed(new_world, data, hero):
+        for arena in scepter_duels(new_world, data, hero):
             slot = arena.teach(0, ability, 1)
             hp = arena.hp(arena.unit(5))
-            cast_by(arena, 0, slot, arena.unit(5), ability)
+            cooldown_of_cast(arena, ability, slot, arena.unit(5))
             arena.seconds(0.8)
             lost.append((hp - arena.hp(arena.unit(5))) / arena.amp(arena.unit(0)))
         assert lost[1] / lost[0] == pytest.approx(

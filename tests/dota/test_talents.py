@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, cast_by
-from tests.dota.conftest import FILES, read_data
-from tests.dota.talents import duel, take, value, without_and_with
-
-SILENCED, DISARMED, TAUNTED, BROKEN, HEXED = 1 << 2, 1 << 3, 1 << 13, 1 << 12, 1 << 4
-
+from tests.dota.scenes.actions import cast, cooldown_of_cast, order
+from tests.dota.scenes.arena import CENTRE, STEP
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.patches import load_tables, read_data
+from tests.dota.scenes.statuses import BROKEN, DISARMED, HEXED, SILENCED, TAUNTED
+from tests.dota.scenes.talents import duel, take, value, without_and_with
+from tests.dota.scenes.units import set_health
 
 COOLDOWNS = [
     ("death_prophet", "death_prophet_2", "death_prophet_carrion_swarm"),
@@ -30,7 +31,7 @@ def test_a_talent_shortens_a_cooldown(new_world: Any, data: dict[str, Any], hero
     left = []
     for arena in without_and_with(new_world, data, hero, talent):
         slot = arena.teach(0, ability, 1)
-        left.append(cast_by(arena, 0, slot, arena.unit(5), ability))
+        left.append(cooldown_of_cast(arena, ability, slot, arena.unit(5)))
     assert left[0] == pytest.approx(arena.field(ability, "cooldown")[0] + STEP / 2, abs=STEP)
     assert left[0] - left[1] == pytest.approx(value(data, hero, talent), abs=STEP)
 
@@ -70,8 +71,7 @@ def test_call_down_reaches_everywhere(new_world: Any, data: dict[str, Any]) -> N
 def test_assassinate_takes_aim_sooner(new_world: Any, data: dict[str, Any]) -> None:
     aimed = []
     for arena in without_and_with(new_world, data, "sniper", "sniper_4"):
-        slot = arena.teach(0, "sniper_assassinate", 1)
-        arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
+        order(arena, "sniper_assassinate", 1, arena.unit(5))
         start = arena.world.time
         while arena.world.ability(0, "sniper_assassinate")["castable"]:
             arena.world.step(1)
@@ -80,8 +80,8 @@ def test_assassinate_takes_aim_sooner(new_world: Any, data: dict[str, Any]) -> N
     assert aimed[0] - aimed[1] == pytest.approx(value(data, "sniper", "sniper_4"), abs=0.15)
 
 
-def test_axe_turns_when_he_attacks(new_world: Any, data: dict[str, Any]) -> None:
-    """Counter Helix with the talent: his own attacks trigger it like attacks on him, a fifth of them."""
+def test_counter_helix_triggers_on_own_attacks(new_world: Any, data: dict[str, Any]) -> None:
+    """Counter Helix with the talent: his own attacks trigger it with the same chance, a fifth."""
     turned = []
     for arena in without_and_with(new_world, data, "axe", "axe_3"):
         arena.teach(0, "axe_counter_helix", 4)
@@ -118,9 +118,7 @@ def test_arcane_aura_lowers_mana_costs(new_world: Any, data: dict[str, Any]) -> 
 def test_exorcism_hastens(new_world: Any, data: dict[str, Any]) -> None:
     arena = duel(new_world, data, "death_prophet")
     take(arena, "death_prophet_4")
-    slot = arena.teach(0, "death_prophet_exorcism", 1)
-    arena.world.order(arena.unit(0), "cast", slot=slot)
-    arena.seconds(1)
+    cast(arena, "death_prophet_exorcism", 1, wait=1)
     assert arena.world.unit(arena.unit(0))["move_speed"] == data["rules"]["rules"]["runes"]["effects"]["haste"]["ms"]
     arena.seconds(35)
     assert arena.world.unit(arena.unit(0))["move_speed"] < 500
@@ -189,25 +187,21 @@ def test_mana_drain_takes_more_targets(new_world: Any, data: dict[str, Any]) -> 
     assert lost[3] == 0  # too far from the first
 
 
-def test_hex_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> None:
+def test_hex_affects_an_area(new_world: Any, data: dict[str, Any]) -> None:
     arena = duel(new_world, data, "lion")
     near, far = arena.dummy(550, 0), arena.dummy(700, 0)
     take(arena, "lion_4")
-    slot = arena.teach(0, "lion_voodoo", 1)
-    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
-    arena.seconds(0.3)
+    cast(arena, "lion_voodoo", 1, arena.unit(5), wait=0.3)
     hexed = [bool(arena.world.unit(u)["status"] & HEXED) for u in (arena.unit(5), near, far)]
     assert hexed == [True, True, False]
     assert len(arena.modifiers(arena.unit(5), "lion_voodoo")) == 1
 
 
-def test_shadow_strike_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> None:
+def test_shadow_strike_affects_an_area(new_world: Any, data: dict[str, Any]) -> None:
     arena = duel(new_world, data, "queenofpain")
     near, far = arena.dummy(900, 0), arena.dummy(1000, 0)
     take(arena, "queen_of_pain")
-    slot = arena.teach(0, "queenofpain_shadow_strike", 1)
-    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
-    arena.seconds(1.8)
+    cast(arena, "queenofpain_shadow_strike", 1, arena.unit(5), wait=1.8)
     struck = [bool(arena.modifiers(u, "queenofpain_shadow_strike")) for u in (arena.unit(5), near, far)]
     assert struck == [True, True, False]
 
@@ -230,10 +224,10 @@ def test_scream_of_pain_frightens(new_world: Any, data: dict[str, Any]) -> None:
     calm = arena.world.unit(target)
     assert not calm["status"] & TAUNTED
     arena.seconds(0.4)
-    assert abs(arena.world.unit(target)["x"] - calm["x"]) < 5  # and stops
+    assert abs(arena.world.unit(target)["x"] - calm["x"]) < 5  # and it stops
 
 
-def test_presence_weighs_on_buildings(new_world: Any, data: dict[str, Any]) -> None:
+def test_presence_lowers_armor_of_buildings(new_world: Any, data: dict[str, Any]) -> None:
     arena = duel(new_world, data, "nevermore")
     tower = next(u for u in arena.world.units("tower") if u["team"] == 1)
     arena.teach(0, "nevermore_dark_lord", 1)
@@ -264,9 +258,7 @@ def test_storm_bolt_dispels(new_world: Any, data: dict[str, Any]) -> None:
 def test_nethertoxin_silences(new_world: Any, data: dict[str, Any]) -> None:
     status = []
     for arena in without_and_with(new_world, data, "viper", "viper_3"):
-        slot = arena.teach(0, "viper_nethertoxin", 1)
-        arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 300, y=CENTRE[1], slot=slot)
-        arena.seconds(1)
+        cast(arena, "viper_nethertoxin", 1, at=(300, 0), wait=1)
         status.append(arena.world.unit(arena.unit(5))["status"] & (BROKEN | SILENCED))
     assert status == [BROKEN, BROKEN | SILENCED]
 
@@ -291,9 +283,7 @@ def test_poison_attack_works_on_buildings(new_world: Any, data: dict[str, Any]) 
 def test_death_ward_reaches_farther(new_world: Any, data: dict[str, Any]) -> None:
     reach = []
     for arena in without_and_with(new_world, data, "witch_doctor", "witch_doctor_1"):
-        slot = arena.teach(0, "witch_doctor_death_ward", 1)
-        arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 200, y=CENTRE[1], slot=slot)
-        arena.seconds(0.8)
+        cast(arena, "witch_doctor_death_ward", 1, at=(200, 0))
         (ward,) = arena.world.units("summon")
         reach.append(ward["attack_range"])
     assert reach[1] - reach[0] == value(data, "witch_doctor", "witch_doctor_1")
@@ -316,14 +306,8 @@ def test_voodoo_restoration_heals_by_share(new_world: Any, data: dict[str, Any])
 
 def test_headshot_pushes_in_the_older_patch(core: Any) -> None:
     """7.19: the talent alone knocks back, by 35."""
-    data = read_data("7.19")
-    tables = core.load_tables(*(data[f] for f in FILES))
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False, False, False]}
-    arena = Arena(core.World(tables, quiet, ["sniper"], ["sven"], 1), data)
-    arena.place(arena.unit(0), 0, 0)
-    arena.place(arena.unit(5), 300, 0, math.pi)
-    arena.world.set_unit(arena.unit(5), extra_hp=9000)
-    arena.world.set_unit(arena.unit(5), hp=9000)
+    arena = line_up(core, "7.19", ("sniper",), ("sven",), {0: 0, 5: 300})
+    set_health(arena, arena.unit(5), hp=9000)
     arena.teach(0, "sniper_headshot", 4)
     arena.world.set_unit(arena.unit(0), attack_ready=0)
     arena.world.order(arena.unit(0), "attack", target=arena.unit(5))
@@ -337,7 +321,7 @@ def test_headshot_pushes_in_the_older_patch(core: Any) -> None:
         before = arena.world.unit(arena.unit(5))["x"]
         arena.world.step(1)
         step = max(step, arena.world.unit(arena.unit(5))["x"] - before)
-    assert step == pytest.approx(value(data, "sniper", "sniper_3"), abs=6)
+    assert step == pytest.approx(value(arena.data, "sniper", "sniper_3"), abs=6)
 
 
 def test_effects_of_a_talent_end_with_it(new_world: Any, data: dict[str, Any]) -> None:
@@ -352,7 +336,7 @@ def test_effects_of_a_talent_end_with_it(new_world: Any, data: dict[str, Any]) -
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_no_talent_is_inert(core: Any, patch: str) -> None:
     data = read_data(patch)
-    tables = core.load_tables(*(data[f] for f in FILES))  # refuses one that changes nothing
+    tables = load_tables(core, data)  # a talent without effect is refused
     for hero in tables.heroes:
         talents = tables.hero(hero)["talents"]
         assert len(talents) == 8

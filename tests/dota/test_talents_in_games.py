@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena
-from tests.dota.talents import duel, take, value, without_and_with
+from tests.dota.scenes.actions import order, order_by_type
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.talents import duel, take, value, without_and_with
 
 Measure = Callable[[Arena], float]
 
@@ -24,20 +25,16 @@ def both(new_world: Any, data: dict[str, Any], hero: str, talent: str, measure: 
 
 
 def send(arena: Arena, ability: str, slot: int, target: int) -> None:
-    """Order the hero to cast, at or on the target, as soon as it can."""
+    """Order a cast by the ability's own target type as soon as it is ready."""
     for _ in range(70):
         if arena.world.ability(0, ability)["castable"]:
             break
         arena.seconds(1)
     arena.world.set_unit(arena.unit(0), mana=5000)
-    at = arena.world.unit(target)
-    behavior = arena.field(ability, "behavior")
-    order = "cast_unit" if "unit_target" in behavior else "cast_point" if "point" in behavior else "cast"
-    unit = target if order == "cast_unit" else -1
-    arena.world.order(arena.unit(0), order, target=unit, x=at["x"], y=at["y"], slot=slot)
+    order_by_type(arena, ability, slot, target)
 
 
-# Damage to the enemy hero: talent, ability, seconds after the cast, how often what the talent adds strikes him.
+# Damage to the enemy hero: talent, ability, seconds after the cast, how often the added damage applies.
 DAMAGE = [
     ("crystal_maiden", "crystal_maiden_2", "crystal_maiden_crystal_nova", 1, 1),
     ("lion", "lion_3", "lion_finger_of_death", 1, 1),
@@ -49,8 +46,8 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("hero", "talent", "ability", "seconds", "times"), DAMAGE, ids=[d[1] for d in DAMAGE])
-def test_more_damage(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str, seconds: float,
-                     times: int) -> None:
+def test_talent_adds_damage_of_a_cast(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str,
+                                      seconds: float, times: int) -> None:
     share = 1.0
 
     def lost(arena: Arena) -> float:
@@ -77,7 +74,8 @@ LASTING = [
 
 
 @pytest.mark.parametrize(("hero", "talent", "ability", "bearer"), LASTING, ids=[d[1] for d in LASTING])
-def test_longer(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str, bearer: int) -> None:
+def test_talent_lengthens_a_modifier(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str,
+                                     bearer: int) -> None:
     def left(arena: Arena) -> float:
         slot = arena.teach(0, ability, 1)
         send(arena, ability, slot, arena.unit(bearer))
@@ -102,8 +100,8 @@ FIELD = [
 
 
 @pytest.mark.parametrize(("hero", "talent", "ability", "whose", "field", "change"), FIELD, ids=[d[1] for d in FIELD])
-def test_another_field(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str, whose: int,
-                       field: str, change: Callable[[float, float], float]) -> None:
+def test_talent_changes_a_field(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str, whose: int,
+                                field: str, change: Callable[[float, float], float]) -> None:
     def now(arena: Arena) -> float:
         slot = arena.teach(0, ability, 1)
         if "passive" not in arena.field(ability, "behavior"):
@@ -116,7 +114,7 @@ def test_another_field(new_world: Any, data: dict[str, Any], hero: str, talent: 
     assert more == pytest.approx(change(value(data, hero, talent), base), rel=1e-3)
 
 
-def test_a_talent_taken_while_the_aura_is_borne(new_world: Any, data: dict[str, Any]) -> None:
+def test_talent_applies_to_a_running_aura(new_world: Any, data: dict[str, Any]) -> None:
     arena = duel(new_world, data, "nevermore")
     arena.teach(0, "nevermore_dark_lord", 4)
     arena.seconds(1)
@@ -180,8 +178,7 @@ def test_eye_of_the_storm_strikes_sooner(new_world: Any, data: dict[str, Any]) -
     """Ten seconds: one strike every 0.6 s in place of every 0.7 s."""
     counts = []
     for arena in without_and_with(new_world, data, "razor", "razor_2"):
-        slot = arena.teach(0, "razor_eye_of_the_storm", 1)
-        arena.world.order(arena.unit(0), "cast", slot=slot)
+        order(arena, "razor_eye_of_the_storm", 1)
         hp, armor = arena.hp(enemy(arena)), arena.world.unit(enemy(arena))["armor"]
         arena.seconds(10)
         assert arena.hp(enemy(arena)) < hp
@@ -193,8 +190,7 @@ def test_eye_of_the_storm_strikes_sooner(new_world: Any, data: dict[str, Any]) -
 
 def test_rockets_strike_harder(new_world: Any, data: dict[str, Any]) -> None:
     def each(arena: Arena) -> float:
-        slot = arena.teach(0, "gyrocopter_rocket_barrage", 1)
-        arena.world.order(arena.unit(0), "cast", slot=slot)
+        order(arena, "gyrocopter_rocket_barrage", 1)
         return min(blows(arena, enemy(arena), 2)) / (arena.magic(enemy(arena)) * arena.amp(arena.unit(0)))
 
     assert both(new_world, data, "gyrocopter", "gyrocopter_3", each) == pytest.approx(
@@ -272,10 +268,10 @@ def test_anchor_smash_weakens_more(new_world: Any, data: dict[str, Any]) -> None
 
 
 def test_talent_raises_backstab_damage(new_world: Any, data: dict[str, Any]) -> None:
-    """The same blow of the same game, from behind."""
+    """The same attack in the same game, from behind."""
     def blow(arena: Arena) -> float:
         arena.teach(0, "riki_permanent_invisibility", 1)
-        target = arena.dummy(120, 0)  # which looks the other way
+        target = arena.dummy(120, 0)  # it faces away
         arena.world.set_unit(arena.unit(0), attack_ready=0)
         r, armor = data["rules"]["rules"]["armor"], arena.world.unit(target)["armor"]
         agility = arena.world.unit(arena.unit(0))["agi"]
@@ -291,13 +287,13 @@ REACH = [("axe", "axe_2", "axe_berserkers_call", "radius"), ("riki", "riki_4", "
 
 
 @pytest.mark.parametrize(("hero", "talent", "ability", "special"), REACH, ids=[d[1] for d in REACH])
-def test_it_reaches_farther(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str,
-                            special: str) -> None:
+def test_talent_extends_reach(new_world: Any, data: dict[str, Any], hero: str, talent: str, ability: str,
+                              special: str) -> None:
     struck = []
     for beyond in (False, True):
         for arena in without_and_with(new_world, data, hero, talent):
             reach = arena.special(ability, special)[0] + (value(data, hero, talent) if beyond else 0)
-            # A little farther than it reaches, the end of a line being round.
+            # Slightly beyond the range: the end of a line is round.
             away = reach + (arena.special(ability, "fissure_radius")[0] if hero == "earthshaker" else 0) + 30
             target = arena.dummy(away * math.sqrt(0.5), -away * math.sqrt(0.5))
             arena.place(enemy(arena), 0, 1500)
@@ -347,7 +343,7 @@ def test_freezing_field_and_siphon_hurt_more(new_world: Any, data: dict[str, Any
         value(data, "death_prophet", "death_prophet_3") * lasts, rel=0.05)
 
 
-def test_corrosive_skin_does_more_of_all(new_world: Any, data: dict[str, Any]) -> None:
+def test_talent_raises_all_of_corrosive_skin(new_world: Any, data: dict[str, Any]) -> None:
     """Resistance, damage a second, and the attack speed of attackers."""
     resists, speeds, hurts = [], [], []
     for arena in without_and_with(new_world, data, "viper", "viper_1"):

@@ -6,23 +6,21 @@ from typing import Any
 
 import pytest
 
-from tests.dota import stated
-from tests.dota.conftest import FILES, read_data
+from tests.dota import effect_nodes
+from tests.dota.scenes.patches import PATCHES, quiet_world, read_data
 
-PATCHES = {patch: read_data(patch) for patch in ("7.21d", "7.19")}
+DATA = {patch: read_data(patch) for patch in PATCHES}
 FIELDS = ("cast_range", "cast_point", "channel_time", "cooldown", "mana_cost")
 UNLIMITED = 30000.0
 AFFECTS = [(patch, hero.removeprefix("npc_dota_hero_"), t["id"], t["affects"])
-           for patch, data in PATCHES.items() for hero, body in data["heroes"]["heroes"].items()
+           for patch, data in DATA.items() for hero, body in data["heroes"]["heroes"].items()
            for t in body["talents"] if t.get("affects")]
 
 
 @pytest.fixture(scope="module")
 def worlds(core: Any) -> Any:
     """Create worlds of one hero a side, of either patch."""
-    tables = {patch: core.load_tables(*(data[f] for f in FILES)) for patch, data in PATCHES.items()}
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
-    return lambda patch, hero: core.World(tables[patch], quiet, [hero], ["axe" if hero != "axe" else "sven"], 1)
+    return lambda patch, hero: quiet_world(core, patch, [hero], ["axe" if hero != "axe" else "sven"])
 
 
 def all_numbers(core: Any, world: Any, abilities: list[str]) -> dict[tuple[str, int], dict[str, Any]]:
@@ -40,7 +38,7 @@ def readers(node: dict[str, Any], text: str) -> tuple[int, list[float]]:
     """Return how many of a node's own numbers read it, and with which sign each of its stats does (0: not)."""
     own, signs = 0, []
     for key, v in node.items():
-        if key in stated.CHILDREN and isinstance(v, list):
+        if key in effect_nodes.CHILDREN and isinstance(v, list):
             continue
         if isinstance(v, dict) and key != "shape":
             for stat, x in v.items():
@@ -65,7 +63,8 @@ def expected(data: dict[str, Any], talent: str, affects: list[list[str]], values
     for name, what in affects:
         if name != ability:
             continue
-        switched |= {n.index for n in stated.nodes(d) if talent in (n.node.get("talent"), n.node.get("unless_talent"))}
+        switched |= {n.index for n in effect_nodes.nodes(d)
+                     if talent in (n.node.get("talent"), n.node.get("unless_talent"))}
         if what == "effects":
             continue
         special = what in d.get("specials", {})
@@ -75,7 +74,7 @@ def expected(data: dict[str, Any], talent: str, affects: list[list[str]], values
         each = (-1.0 if op == "subtract" else 1.0) * values[change.get("talent_field", "value")]
         if not special:
             fields[what] = UNLIMITED if op == "unlimited" else each
-        for n in stated.nodes(d):
+        for n in effect_nodes.nodes(d):
             own, signs = readers(n.node, ("$" if special else "@") + what)
             if own or any(signs):
                 before = nodes.get(n.index, (0, [0.0] * len(signs), 0.0))
@@ -88,7 +87,7 @@ def expected(data: dict[str, Any], talent: str, affects: list[list[str]], values
                          ids=[f"{p}-{t.removeprefix('special_bonus_unique_')}" for p, _, t, _ in AFFECTS])
 def test_it_changes_only_the_stated_values(core: Any, worlds: Any, patch: str, hero: str, talent: str,
                                            affects: list[list[str]]) -> None:
-    data = PATCHES[patch]
+    data = DATA[patch]
     body = data["heroes"]["heroes"]["npc_dota_hero_" + hero]
     values = next(t["values"] for t in body["talents"] if t["id"] == talent)
     world = worlds(patch, hero)
@@ -108,7 +107,7 @@ def test_it_changes_only_the_stated_values(core: Any, worlds: Any, patch: str, h
             own, stats, each = nodes.get(i, (0, [], 0.0))
             changes = {k: new["numbers"][k] - old["numbers"][k] for k in old["numbers"]}
             moved = {k: v for k, v in changes.items() if abs(v) > 1e-6}
-            program = stated.nodes(data["abilities"]["abilities"][ability])
+            program = effect_nodes.nodes(data["abilities"]["abilities"][ability])
             inherits = program[i].primitive == "proc" and set(moved) == {"dur"}  # from the node before it
             assert len(moved) == own or inherits, (ability, i, moved)
             assert all(v == pytest.approx(each, abs=1e-4) for v in moved.values()) or inherits
@@ -128,7 +127,7 @@ SCEPTERS = [(p, h, t, a, w) for p, h, t, affects in AFFECTS for a, w in affects 
                          ids=[f"{p}-{w}" for p, _, _, _, w in SCEPTERS])
 def test_it_adds_to_the_scepters_bonus(core: Any, worlds: Any, patch: str, hero: str, talent: str, ability: str,
                                        what: str) -> None:
-    data = PATCHES[patch]
+    data = DATA[patch]
     d = data["abilities"]["abilities"][ability]
     body = data["heroes"]["heroes"]["npc_dota_hero_" + hero]
     by = next(t["values"]["value"] for t in body["talents"] if t["id"] == talent)
@@ -137,7 +136,7 @@ def test_it_adds_to_the_scepters_bonus(core: Any, worlds: Any, patch: str, hero:
     assert world.give_item(0, "item_ultimate_scepter")
     world.step(2)
     world.teach(0, talent, 1)
-    (index, key) = next((n.index, k) for n in stated.nodes(d) for k, v in n.node.items()
+    (index, key) = next((n.index, k) for n in effect_nodes.nodes(d) for k, v in n.node.items()
                         if v == "$" + what.removesuffix("_scepter"))
     for rank in range(1, d["max_level"] + 1):
         number = core.ability_numbers(world, 0, ability, rank)["nodes"][index]["numbers"][key]

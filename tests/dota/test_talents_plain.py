@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena
-from tests.dota.conftest import read_data
-from tests.dota.patch_worlds import duel_of
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.patches import PATCHES, read_data
+from tests.dota.scenes.units import set_health
 
 # Stem of a talent's name, and the field that grows by its value.
 ADDED = {"strength": "str", "agility": "agi", "attack_speed": "attack_speed", "armor": "armor", "hp": "max_hp",
@@ -16,7 +17,7 @@ PERCENT = {"lifesteal", "spell_amplify", "evasion"}
 OTHERS = {"movement_speed", "magic_resistance", "cooldown_reduction", "exp_boost", "gold_income", "spell_lifesteal",
           "night_vision"}
 PLAIN = sorted({(patch, hero.removeprefix("npc_dota_hero_"), talent["id"], talent["values"].get("value", 0))
-                for patch in ("7.21d", "7.19") for hero, body in read_data(patch)["heroes"]["heroes"].items()
+                for patch in PATCHES for hero, body in read_data(patch)["heroes"]["heroes"].items()
                 for talent in body["talents"] if not talent.get("affects") and not talent.get("effects")})
 
 
@@ -30,7 +31,7 @@ def of(kinds: Any) -> list[tuple[str, str, str, float]]:
 
 def with_talent(core: Any, patch: str, hero: str, talent: str) -> tuple[Arena, dict[str, Any], dict[str, Any]]:
     """Return a duel in which the hero has the talent, and its unit before and after it took it."""
-    arena = duel_of(core, patch, (hero,), ("lich" if hero != "lich" else "lion",), {0: 0, 5: 500})
+    arena = line_up(core, patch, (hero,), ("lich" if hero != "lich" else "lion",), {0: 0, 5: 500})
     before = arena.world.unit(arena.unit(0))
     arena.world.teach(0, talent, 1)
     arena.world.step(1)
@@ -83,7 +84,7 @@ def test_a_talent_shortens_cooldowns(core: Any, patch: str, hero: str, talent: s
 @pytest.mark.parametrize(("patch", "hero", "talent", "value"), of({"exp_boost"}))
 def test_a_talent_raises_experience(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
     arena, _, _ = with_talent(core, patch, hero, talent)
-    plain = duel_of(core, patch, (hero,), ("lich",), {0: 0, 5: 500})
+    plain = line_up(core, patch, (hero,), ("lich",), {0: 0, 5: 500})
     gained = []
     for each in (plain, arena):
         before = each.world.hero(0)["xp"]
@@ -96,7 +97,7 @@ def test_a_talent_raises_experience(core: Any, patch: str, hero: str, talent: st
 def test_a_talent_raises_the_income(core: Any, patch: str, hero: str, talent: str, value: float) -> None:
     """Values are gold for 10 seconds."""
     arena, _, _ = with_talent(core, patch, hero, talent)
-    plain = duel_of(core, patch, (hero,), ("lich" if hero != "lich" else "lion",), {0: 0, 5: 500})
+    plain = line_up(core, patch, (hero,), ("lich" if hero != "lich" else "lion",), {0: 0, 5: 500})
     gained = []
     for each in (plain, arena):
         each.world.set_gold(0, -5000)  # nothing is bought
@@ -111,9 +112,7 @@ def test_a_talent_heals_by_spells(core: Any, patch: str, hero: str, talent: str,
     """Heals by the stated share of a spell's damage."""
     arena, _, _ = with_talent(core, patch, hero, talent)
     a, enemy = arena.unit(0), arena.unit(5)
-    arena.world.set_unit(enemy, extra_hp=5000)
-    arena.world.step(1)
-    arena.world.set_unit(enemy, hp=5000)
+    set_health(arena, enemy, hp=5000)
     for unit in (a, enemy):
         arena.still(unit)
     arena.world.set_unit(a, hp=100)
@@ -135,7 +134,7 @@ def test_a_talent_sees_farther_at_night(core: Any, patch: str, hero: str, talent
     """At minute 5.5 it is night: an enemy 990 away on level ground is seen with the talent alone."""
     seen = []
     for taken in (False, True):
-        arena = duel_of(core, patch, (hero,), ("lich",), {0: 0, 5: 500}, start_s=330.0)
+        arena = line_up(core, patch, (hero,), ("lich",), {0: 0, 5: 500}, start_s=330.0)
         base = arena.data["heroes"]["heroes"]["npc_dota_hero_" + hero]["vision_night"]
         arena.world.teach(0, talent, int(taken))
         arena.place(arena.unit(5), 990, 0)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dota.config import MAX_GAME_SECONDS, GameConfig
-from tests.dota.arena import FRAME, HEX, Arena, programmed
+from tests.dota.scenes.arena import FRAME, Arena
+from tests.dota.scenes.program import HEX, programmed
 
 # Game times some frames beyond full seconds of minutes 0, 30, 60, 61 and 125.
 BEGINS = (7 / 30, 1800 + 1 / 30, 3600 + 7 / 30, 3661 + 20 / 30, 7500 + 13 / 30)
@@ -40,8 +41,8 @@ def frames_until(arena: Arena, condition: Any, most: int = 600) -> int:
 
 @pytest.mark.parametrize("when", BEGINS)
 @pytest.mark.parametrize("seconds", [0.1, 0.5, 1.3, 2.9])
-def test_a_stun_lasts_its_frames(core: Any, data: dict[str, Any], when: float, seconds: float) -> None:
-    arena = programmed(core, data, {"p": "stun", "dur": seconds}, cast_point=[0.3])
+def test_a_stun_lasts_its_frames(core: Any, when: float, seconds: float) -> None:
+    arena = programmed(core, {"p": "stun", "dur": seconds}, cast_point=[0.3])
     begin(arena, when)
     assert frames_until(arena, lambda: arena.world.unit(arena.unit(5))["status"] & 1) == 1 + round(0.3 * 30)
     assert frames_until(arena, lambda: not arena.world.unit(arena.unit(5))["status"] & 1) == round(seconds * 30)
@@ -49,10 +50,10 @@ def test_a_stun_lasts_its_frames(core: Any, data: dict[str, Any], when: float, s
 
 @pytest.mark.parametrize("when", BEGINS)
 @pytest.mark.parametrize(("every", "lasts"), [(0.1, 10), (0.3, 12), (0.7, 7)])
-def test_a_poison_has_all_of_its_ticks(core: Any, data: dict[str, Any], when: float, every: float,
+def test_a_poison_has_all_of_its_ticks(core: Any, when: float, every: float,
                                        lasts: float) -> None:
     """In the exact frames: a sum of floats would be a frame late and lose the last tick."""
-    arena = programmed(core, data, {"p": "dot", "dps": 10, "interval": every, "dur": lasts, "type": "pure"})
+    arena = programmed(core, {"p": "dot", "dps": 10, "interval": every, "dur": lasts, "type": "pure"})
     enemy = arena.unit(5)
     begin(arena, when)
     frames_until(arena, lambda: arena.modifiers(enemy, HEX))
@@ -66,8 +67,8 @@ def test_a_poison_has_all_of_its_ticks(core: Any, data: dict[str, Any], when: fl
 
 
 @pytest.mark.parametrize("when", BEGINS)
-def test_cooldowns_end_on_their_frame(core: Any, data: dict[str, Any], when: float) -> None:
-    arena = programmed(core, data, {"p": "stun", "dur": 0.1}, cooldown=[3.7])
+def test_cooldowns_end_on_their_frame(core: Any, when: float) -> None:
+    arena = programmed(core, {"p": "stun", "dur": 0.1}, cooldown=[3.7])
     begin(arena, when)
     frames_until(arena, lambda: arena.world.unit(arena.unit(5))["status"] & 1)
     slot = arena.world.ability(0, HEX)["slot"]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.dota.conftest import read_data
-from tests.dota.shown import words
+from tests.dota.coverage_page import words
+from tests.dota.scenes.patches import PATCHES, read_data
 from tests.dota.tooltip_tables import FOLDER, NOT_PLAYED, SOURCES, Row, names_in, read
 
-DATA = {patch: read_data(patch) for patch in ("7.21d", "7.19")}
+DATA = {patch: read_data(patch) for patch in PATCHES}
 HEROES = sorted({hero for data in DATA.values() for hero in data["heroes"]["heroes"]})
 ITEMS = sorted({name for data in DATA.values() for name, item in data["items"]["items"].items()
                 if not item.get("excluded")})

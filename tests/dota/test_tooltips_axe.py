@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, use
-from tests.dota.tooltip_scenes import PATCHES, cast, hold, scene, strengthen, strike
+from tests.dota.scenes.actions import attack_for, cast, give, hold, use
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import duel, line_up
+from tests.dota.scenes.units import set_health
 
 EACH = 0.12  # of the base speed, for each unit that hungers
+# Counter Helix on every attack, once in 10 s.
+ALWAYS = (("axe_counter_helix", "trigger_chance", 100), ("axe_counter_helix", "@cooldown", 10))
 
 
 def bonus(arena: Arena, bare: float) -> float:
@@ -16,18 +20,17 @@ def bonus(arena: Arena, bare: float) -> float:
     return float((arena.world.unit(arena.unit(0))["move_speed"] - bare) / (EACH * arena.base_speed("axe")))
 
 
-def hungry(core: Any, patch: str = "7.21d") -> tuple[Arena, float]:
-    arena = scene(core, "axe", patch)
+def hunger_duel(core: Any, patch: str = "7.21d") -> tuple[Arena, float]:
+    arena = duel(core, "axe", patch)
     speed = arena.world.unit(arena.unit(0))["move_speed"]
     cast(arena, "axe_battle_hunger", 4, arena.unit(5))
     return arena, speed
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize("end", ["kill", "building", "death", "dispel"])
 def test_the_speed_of_hunger_ends_with_the_hunger(core: Any, patch: str, end: str) -> None:
     """Tooltip: Axe is faster for each unit that is affected, and a kill, of a building too, ends that."""
-    arena, speed = hungry(core, patch)
+    arena, speed = hunger_duel(core, patch)
     target = arena.unit(5)
     assert bonus(arena, speed) == pytest.approx(1, abs=1e-3)
     if end == "kill":
@@ -47,7 +50,7 @@ def test_the_speed_of_hunger_ends_with_the_hunger(core: Any, patch: str, end: st
 
 def test_a_second_hunger_on_the_same_unit_renews_the_speed(core: Any) -> None:
     """At rank 4 it lasts 12 s and returns after 5: 12 % for one enemy, however often; 24 % for two."""
-    arena, speed = hungry(core)
+    arena, speed = hunger_duel(core)
     arena.seconds(5)
     cast(arena, "axe_battle_hunger", 4, arena.unit(5))
     assert bonus(arena, speed) == pytest.approx(1, abs=1e-3)
@@ -61,13 +64,13 @@ def test_a_second_hunger_on_the_same_unit_renews_the_speed(core: Any) -> None:
 @pytest.mark.parametrize("hungers", [False, True])
 def test_a_hungry_creep_cannot_be_denied(core: Any, hungers: bool) -> None:
     """Note: units affected cannot be denied; others can below half of their health."""
-    arena = scene(core, "axe", away=600)
+    arena = duel(core, "axe", away=600)
     creep = arena.world.spawn("npc_dota_creep_badguys_melee", 1, CENTRE[0] + 400, CENTRE[1])
     arena.still(creep)
     if hungers:
         cast(arena, "axe_battle_hunger", 1, creep, wait=0.4)
     arena.world.set_unit(creep, hp=200)
-    strike(arena, arena.unit(5), creep, wait=0.9)
+    attack_for(arena, arena.unit(5), creep, seconds=0.9)
     struck = arena.hp(creep) < 200 - 20
     assert struck != hungers
 
@@ -75,7 +78,7 @@ def test_a_hungry_creep_cannot_be_denied(core: Any, hungers: bool) -> None:
 @pytest.mark.parametrize("scepter", [False, True])
 def test_a_scepter_spreads_hunger_after_a_culling(core: Any, scepter: bool) -> None:
     """Scepter: a successful Culling Blade applies Battle Hunger to enemies within `scepter_aoe`, 700."""
-    arena = scene(core, "axe", away=160)
+    arena = duel(core, "axe", away=160)
     if scepter:
         give(arena, "ultimate_scepter")
     arena.teach(0, "axe_battle_hunger", 2)
@@ -89,7 +92,7 @@ def test_a_scepter_spreads_hunger_after_a_culling(core: Any, scepter: bool) -> N
 
 
 def test_a_culling_that_does_not_kill_spreads_nothing(core: Any) -> None:
-    arena = scene(core, "axe", away=160)
+    arena = duel(core, "axe", away=160)
     give(arena, "ultimate_scepter")
     arena.teach(0, "axe_battle_hunger", 2)
     cast(arena, "axe_culling_blade", 1, arena.unit(5), wait=0.5)
@@ -101,7 +104,7 @@ def test_a_culling_that_does_not_kill_spreads_nothing(core: Any) -> None:
                                                     (249, True, 249)])
 def test_culling_blade_kills_below_its_threshold(core: Any, hp: float, immune: bool, lost: float) -> None:
     """Tooltip: below 250 health it kills, else it deals 150 magical damage, which immunity keeps out."""
-    arena = scene(core, "axe", away=160)
+    arena = duel(core, "axe", away=160)
     target = arena.unit(5)
     if immune:
         use(arena, give(arena, "black_king_bar", 5), hero=5)
@@ -117,7 +120,8 @@ def test_culling_blade_kills_below_its_threshold(core: Any, hp: float, immune: b
 @pytest.mark.parametrize("creep", [False, True])
 def test_a_culled_hero_speeds_axe_and_allies_near(core: Any, creep: bool) -> None:
     """Tooltip: 30 % speed and 30 attack speed for 6 s within 900, and no cooldown; a creep's death gives neither."""
-    arena = scene(core, "axe", allies=("sniper", "lion"), away=160)
+    places = {0: 0, 1: -600, 2: -600, 5: 160, 6: 2500}
+    arena = line_up(core, "7.21d", ("axe", "sniper", "lion"), ("nevermore", "viper"), places)
     axe, near, far = (arena.unit(i) for i in range(3))
     arena.place(near, -880, 0)
     arena.place(far, -920, 0)
@@ -136,12 +140,6 @@ def test_a_culled_hero_speeds_axe_and_allies_near(core: Any, creep: bool) -> Non
     assert arena.world.unit(axe)["move_speed"] == pytest.approx(before[axe]["move_speed"])
 
 
-def always(data: dict[str, Any]) -> None:
-    """Counter Helix on every attack, once in 10 s."""
-    helix = data["abilities"]["abilities"]["axe_counter_helix"]
-    helix["specials"]["trigger_chance"]["v"], helix["cooldown"] = [100], [10]
-
-
 def turns(arena: Arena, seen: int, full: float) -> float:
     each = arena.field("axe_counter_helix", "damage")[0] * arena.amp(arena.unit(0))
     return (full - arena.hp(seen)) / each
@@ -149,23 +147,23 @@ def turns(arena: Arena, seen: int, full: float) -> float:
 
 def test_both_ways_to_turn_share_one_cooldown(core: Any) -> None:
     """Talent: his own attacks have a chance too; the ability has one cooldown (public wikis)."""
-    arena = scene(core, "axe", away=130, change=always)
+    arena = duel(core, "axe", away=130, changes=ALWAYS)
     arena.world.teach(0, "special_bonus_unique_axe_3", 1)
     arena.teach(0, "axe_counter_helix", 1)
     seen = arena.dummy(0, 200)
-    strengthen(arena, arena.unit(0), arena.unit(5))
-    strike(arena, arena.unit(5), arena.unit(0))
+    set_health(arena, arena.unit(0), arena.unit(5))
+    attack_for(arena, arena.unit(5), arena.unit(0))
     assert turns(arena, seen, 5000) == pytest.approx(1, abs=1e-3)
-    strike(arena, arena.unit(0), arena.unit(5))
+    attack_for(arena, arena.unit(0), arena.unit(5))
     assert turns(arena, seen, 5000) == pytest.approx(1, abs=1e-3)
     arena.seconds(10)
-    strike(arena, arena.unit(0), arena.unit(5))
+    attack_for(arena, arena.unit(0), arena.unit(5))
     assert turns(arena, seen, 5000) == pytest.approx(2, abs=1e-3)
 
 
 def test_counter_helix_waits_for_the_hit(core: Any) -> None:
     """Note: it triggers when the attack hits; Sniper's bullet needs 0.18 s for 540 units."""
-    arena = scene(core, "axe", allies=("lion",), enemies=("sniper", "viper"), away=540, change=always)
+    arena = duel(core, "axe", ally="lion", enemy="sniper", away=540, changes=ALWAYS)
     arena.teach(0, "axe_counter_helix", 1)
     seen = arena.dummy(0, 200)
     shooter = arena.unit(5)
@@ -181,7 +179,7 @@ def test_counter_helix_waits_for_the_hit(core: Any) -> None:
 
 def test_a_taunt_ends_when_axe_dies(core: Any) -> None:
     """Public wikis: the taunt ends with his death; nobody is left to be attacked."""
-    arena = scene(core, "axe", away=200)
+    arena = duel(core, "axe", away=200)
     enemy = arena.unit(5)
     cast(arena, "axe_berserkers_call", 4, wait=0.6)
     arena.world.order(enemy, "move", x=CENTRE[0] + 900, y=CENTRE[1])
@@ -196,7 +194,7 @@ def test_a_taunt_ends_when_axe_dies(core: Any) -> None:
 
 def test_creeps_walk_on_after_a_taunt(core: Any) -> None:
     """The taunt lasts its time only: then a lane creep follows its lane again."""
-    arena = scene(core, "axe", away=2000)
+    arena = duel(core, "axe", away=2000)
     creep = arena.world.spawn("npc_dota_creep_badguys_melee", 1, CENTRE[0] + 150, CENTRE[1], 1)
     arena.world.set_unit(creep, extra_hp=5000)
     cast(arena, "axe_berserkers_call", 1, wait=0.6)

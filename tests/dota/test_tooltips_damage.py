@@ -1,42 +1,17 @@
-"""How damage and effects meet each other, by the tooltips of patch 7.21d and the patch notes named in each test."""
+"""Interaction of damage and effects, by the tooltips of patch 7.21d and the patch notes named in each test."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, cast, give, line_up, programmed
+from tests.dota.scenes.actions import attack_once, give
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import duel, line_up
+from tests.dota.scenes.program import cast_hex, programmed
+from tests.dota.scenes.readings import physical_share
 
 BLOW = 60
-Duel = Callable[..., Arena]
-
-
-@pytest.fixture
-def duel(new_world: Any, data: dict[str, Any]) -> Duel:
-    def make(hero: str = "sven", enemy: str = "nevermore") -> Arena:
-        return line_up(new_world((hero, "sniper"), (enemy, "viper")), data, {0: 0, 1: -300, 5: 120, 6: 2500})
-
-    return make
-
-
-def armor_factor(armor: float) -> float:
-    """Return the share of physical damage that passes armor (patch 7.20)."""
-    return 1 - 0.052 * armor / (0.9 + 0.048 * abs(armor))
-
-
-def strike(arena: Arena, target: int, hero: int = 0) -> float:
-    """Let a hero land one attack and return the health that it took."""
-    unit, hp = arena.unit(hero), arena.hp(target)
-    arena.world.set_unit(unit, attack_ready=0)
-    arena.world.order(unit, "attack", target)
-    for _ in range(40):
-        arena.world.run_frames(1)
-        if arena.hp(target) < hp:
-            break
-    arena.world.set_unit(unit, attack_ready=1e9)
-    arena.world.order(unit, "hold")
-    return hp - arena.hp(target)
 
 
 def same_blow(arena: Arena, hero: int = 0) -> float:
@@ -51,21 +26,20 @@ def same_blow(arena: Arena, hero: int = 0) -> float:
 # ---- physical spells ------------------------------------------------------------------------------------------------
 
 
-def test_ghost_form_takes_nothing_from_a_physical_spell(core: Any, data: dict[str, Any]) -> None:
+def test_ghost_form_takes_nothing_from_a_physical_spell(core: Any) -> None:
     """Tooltip of Ghost Scepter: immune to physical damage."""
-    arena = programmed(core, data, {"p": "damage", "to": "target", "amount": 100, "type": "physical"})
+    arena = programmed(core, {"p": "damage", "to": "target", "amount": 100, "type": "physical"})
     target = arena.unit(5)
     slot = give(arena, "ghost", hero=5)
     arena.world.order(target, "cast", slot=slot)
     arena.seconds(0.2)
     hp = arena.hp(target)
-    cast(arena, target)
+    cast_hex(arena, target)
     assert arena.hp(target) == hp
 
 
-def test_exorcism_takes_nothing_from_a_ghost(new_world: Any, data: dict[str, Any]) -> None:
-    world = new_world(("death_prophet", "sniper"), ("nevermore", "viper"))
-    arena = line_up(world, data, {0: 0, 1: -600, 5: 250, 6: 2500})
+def test_exorcism_takes_nothing_from_a_ghost(core: Any) -> None:
+    arena = duel(core, "death_prophet", away=250)
     target = arena.unit(5)
     arena.world.order(target, "cast", slot=give(arena, "ghost", hero=5))
     arena.world.order(arena.unit(0), "cast", slot=arena.teach(0, "death_prophet_exorcism", 3))
@@ -74,22 +48,22 @@ def test_exorcism_takes_nothing_from_a_ghost(new_world: Any, data: dict[str, Any
     assert arena.hp(target) == hp
 
 
-def test_spell_amplification_strengthens_physical_spells(core: Any, data: dict[str, Any]) -> None:
-    arena = programmed(core, data, {"p": "damage", "to": "target", "amount": 100, "type": "physical"})
+def test_spell_amplification_strengthens_physical_spells(core: Any) -> None:
+    arena = programmed(core, {"p": "damage", "to": "target", "amount": 100, "type": "physical"})
     target = arena.unit(5)
     arena.world.set_unit(target, extra_armor=-arena.world.unit(target)["armor"])
     assert arena.amp(arena.unit(0)) > 1
     hp = arena.hp(target)
-    cast(arena, target)
+    cast_hex(arena, target)
     assert hp - arena.hp(target) == pytest.approx(100 * arena.amp(arena.unit(0)), rel=1e-3)
 
 
 # ---- heals from damage ----------------------------------------------------------------------------------------------
 
 
-def test_lifesteal_heals_by_the_blow_and_not_by_the_health_that_was_left(duel: Duel) -> None:
+def test_lifesteal_heals_by_the_blow_and_not_by_the_health_that_was_left(core: Any) -> None:
     """Patch 7.20: lifesteal is not limited by the target's health."""
-    arena = duel()
+    arena = duel(core, "sven", away=120)
     give(arena, "lifesteal")  # Morbid Mask, 15 %
     a, creep = arena.unit(0), arena.dummy(120, 0, hp=600)
     arena.world.set_unit(creep, extra_armor=-arena.world.unit(creep)["armor"], hp=1)
@@ -104,19 +78,19 @@ def test_lifesteal_heals_by_the_blow_and_not_by_the_health_that_was_left(duel: D
 # ---- corruption -----------------------------------------------------------------------------------------------------
 
 
-def test_corruption_lowers_armor_before_its_own_hit(duel: Duel) -> None:
+def test_corruption_lowers_armor_before_its_own_hit(core: Any) -> None:
     """Liquipedia, Desolator: the first hit already profits."""
-    arena = duel()
+    arena = duel(core, "sven", away=120)
     give(arena, "desolator")
     a, target = arena.unit(0), arena.dummy(120, 0)
     u = arena.world.unit(a)
-    factor = armor_factor(arena.world.unit(target)["armor"] - 7)
-    lost = strike(arena, target)
+    factor = physical_share(arena.world.unit(target)["armor"] - 7)
+    lost = attack_once(arena, arena.unit(0), target)
     assert factor * (u["dmg_min"] + u["dmg_bonus"]) - 1 <= lost <= factor * (u["dmg_max"] + u["dmg_bonus"]) + 1
 
 
-def test_corruption_reaches_towers(duel: Duel) -> None:
-    arena = duel()
+def test_corruption_reaches_towers(core: Any) -> None:
+    arena = duel(core, "sven", away=120)
     give(arena, "desolator")
     tower = next(u["index"] for u in arena.world.units("tower")
                  if u["team"] == 1 and not arena.world.protected(u["index"]))
@@ -130,26 +104,26 @@ def test_corruption_reaches_towers(duel: Duel) -> None:
 
 
 @pytest.mark.parametrize("order", [("desolator", "blight_stone"), ("blight_stone", "desolator")])
-def test_corruptions_do_not_add_up(duel: Duel, order: tuple[str, str]) -> None:
+def test_corruptions_do_not_add_up(core: Any, order: tuple[str, str]) -> None:
     """Patch 7.21 and the tooltips: the stronger one counts."""
-    arena = duel()
+    arena = duel(core, "sven", away=120)
     for item in order:
         give(arena, item)
     target = arena.dummy(120, 0)
     armor = arena.world.unit(target)["armor"]
-    strike(arena, target)
+    attack_once(arena, arena.unit(0), target)
     assert arena.world.unit(target)["armor"] == pytest.approx(armor - 7)
 
 
-def test_corruptions_of_two_heroes_do_not_add_up_and_last_as_the_newest(new_world: Any, data: dict[str, Any]) -> None:
-    arena = line_up(new_world(("sven", "axe"), ("nevermore", "viper")), data, {0: 0, 1: 240, 5: 900, 6: 2500})
+def test_corruptions_of_two_heroes_do_not_add_up_and_last_as_the_newest(core: Any) -> None:
+    arena = line_up(core, "7.21d", ("sven", "axe"), ("nevermore", "viper"), {0: 0, 1: 240, 5: 900, 6: 2500})
     target = arena.dummy(120, 0)
     armor = arena.world.unit(target)["armor"]
     for hero in (0, 1):
         give(arena, "desolator", hero=hero)
-    strike(arena, target, 0)
+    attack_once(arena, arena.unit(0), target)
     arena.seconds(10)
-    strike(arena, target, 1)
+    attack_once(arena, arena.unit(1), target)
     assert arena.world.unit(target)["armor"] == pytest.approx(armor - 7)
     arena.seconds(10)
     assert arena.world.unit(target)["armor"] == pytest.approx(armor - 7)
@@ -160,9 +134,9 @@ def test_corruptions_of_two_heroes_do_not_add_up_and_last_as_the_newest(new_worl
 # ---- auras ----------------------------------------------------------------------------------------------------------
 
 
-def test_assault_cuirass_reaches_towers_of_both_sides(duel: Duel) -> None:
+def test_assault_cuirass_reaches_towers_of_both_sides(core: Any) -> None:
     """Tooltip: allied units and structures +5, enemy units and structures -5."""
-    arena = duel()
+    arena = duel(core, "sven", away=120)
     towers = {u["team"]: u for u in arena.world.units("tower") if u["tier"] == 1 and u["lane"] == 1}
     give(arena, "assault")
     for team, change in ((0, 5), (1, -5)):
@@ -172,10 +146,10 @@ def test_assault_cuirass_reaches_towers_of_both_sides(duel: Duel) -> None:
         assert arena.world.unit(tower["index"])["armor"] == pytest.approx(tower["armor"] + change), f"team {team}"
 
 
-def test_aura_lasts_half_a_second_longer(core: Any, data: dict[str, Any]) -> None:
+def test_aura_lasts_half_a_second_longer(core: Any) -> None:
     """Liquipedia, Auras."""
     aura = {"p": "aura", "r": 500, "to": "allies", "stats": {"armor": 4}}
-    arena = programmed(core, data, aura, behavior=("passive",))
+    arena = programmed(core, aura, behavior=("passive",))
     ally = arena.unit(1)
     armor = arena.world.unit(ally)["armor"]
     arena.place(ally, 1500, 0)
@@ -191,10 +165,9 @@ def test_aura_lasts_half_a_second_longer(core: Any, data: dict[str, Any]) -> Non
 @pytest.mark.parametrize(("source", "kind", "disabled"), [
     ("hero", "magical", True), ("hero", "hp_loss", False), ("creep", "physical", False), ("roshan", "physical", True),
     ("fountain", "physical", True)])
-def test_what_disables_a_blink_dagger(new_world: Any, data: dict[str, Any], source: str, kind: str,
-                                      disabled: bool) -> None:
+def test_what_disables_a_blink_dagger(core: Any, source: str, kind: str, disabled: bool) -> None:
     """Tooltips of Blink Dagger and of Heartstopper Aura, whose loss of health disables nothing."""
-    arena = line_up(new_world(("sven",), ("necrolyte",), roshan=True), data, {0: 0, 5: 900})
+    arena = line_up(core, "7.21d", ("sven",), ("necrolyte",), {0: 0, 5: 900}, roshan=True)
     slot, a = give(arena, "blink"), arena.unit(0)
     by = {"hero": lambda: arena.unit(5), "creep": lambda: arena.dummy(300, 0),
           "roshan": lambda: arena.world.units("roshan")[0]["index"],
@@ -207,9 +180,9 @@ def test_what_disables_a_blink_dagger(new_world: Any, data: dict[str, Any], sour
 
 
 @pytest.mark.parametrize(("hero", "lockout"), [("sven", 5), ("sniper", 7)])
-def test_heart_rests_by_the_kind_of_its_bearer(new_world: Any, data: dict[str, Any], hero: str, lockout: float) -> None:
+def test_heart_rests_by_the_kind_of_its_bearer(core: Any, hero: str, lockout: float) -> None:
     """Tooltip: 5 s for melee heroes, 7 s for ranged ones; 5 % of the health, amplified by its own 50 %."""
-    arena = line_up(new_world((hero,), ("viper",)), data, {0: 0, 5: 900})
+    arena = line_up(core, "7.21d", (hero,), ("viper",), {0: 0, 5: 900})
     assert arena.world.give_item(0, "item_heart")
     arena.seconds(0.2)
     a = arena.unit(0)

@@ -4,29 +4,30 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import STEP, Arena, give, use
-from tests.dota.tooltip_scenes import PATCHES, cast, hold, scene, strengthen
+from tests.dota.scenes.actions import cast, give, hold, use
+from tests.dota.scenes.arena import STEP, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.units import set_health
 
 SIPHON, EXORCISM = "death_prophet_spirit_siphon", "death_prophet_exorcism"
 SLOW = {"7.21d": "movement_steal", "7.19": "movement_slow"}
 
 
-def siphoned(core: Any, patch: str = "7.21d", level: int = 2, **more: Any) -> tuple[Arena, float, float]:
+def siphon_duel(core: Any, patch: str = "7.21d", level: int = 2, **more: Any) -> tuple[Arena, float, float]:
     """Return a scene with a siphon on the first enemy, and the speeds of both before it."""
-    arena = scene(core, "death_prophet", patch, **more)
+    arena = duel(core, "death_prophet", patch, **more)
     arena.world.teach(0, SIPHON, level)
     arena.seconds(62 * level)
-    strengthen(arena, arena.unit(0), arena.unit(5))
+    set_health(arena, arena.unit(0), arena.unit(5))
     speeds = [arena.world.unit(arena.unit(i))["move_speed"] for i in (0, 5)]
     cast(arena, SIPHON, level, arena.unit(5), wait=0.6)
     return arena, speeds[0], speeds[1]
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize("end", ["distance", "immunity", "death", "time"])
 def test_the_stolen_speed_lasts_as_long_as_the_link(core: Any, patch: str, end: str) -> None:
     """Tooltip: the link slows (7.21d: steals the speed) while it drains; it breaks beyond 500 + 250."""
-    arena, own, theirs = siphoned(core, patch)
+    arena, own, theirs = siphon_duel(core, patch)
     me, enemy = arena.unit(0), arena.unit(5)
     slow = arena.special(SIPHON, SLOW[patch])[1] / 100
     lost = theirs - arena.world.unit(enemy)["move_speed"]
@@ -47,7 +48,7 @@ def test_the_stolen_speed_lasts_as_long_as_the_link(core: Any, patch: str, end: 
 
 def test_a_siphon_reaches_the_buffer_beyond_its_range(core: Any) -> None:
     """`siphon_buffer` is 250: at 730 the link still drains."""
-    arena, _, _ = siphoned(core)
+    arena, _, _ = siphon_duel(core)
     enemy = arena.unit(5)
     arena.place(enemy, 730, 0)
     hp = arena.hp(enemy)
@@ -57,7 +58,7 @@ def test_a_siphon_reaches_the_buffer_beyond_its_range(core: Any) -> None:
 
 def test_each_siphon_steals_speed(core: Any) -> None:
     """Rank 2: 6 % from each of two enemies."""
-    arena, own, _ = siphoned(core)
+    arena, own, _ = siphon_duel(core)
     arena.place(arena.unit(6), 300, 200)
     cast(arena, SIPHON, 2, arena.unit(6), wait=0.6)
     gained = arena.world.unit(arena.unit(0))["move_speed"] - own
@@ -70,7 +71,7 @@ def test_each_siphon_steals_speed(core: Any) -> None:
 
 def test_siphon_charges_return_one_by_one(core: Any) -> None:
     """Rank 4: four charges, one every 36 s; a cast takes one."""
-    arena = scene(core, "death_prophet")
+    arena = duel(core, "death_prophet")
     arena.teach(0, SIPHON, 4)
     arena.seconds(36 * 4 + 1)
     assert arena.world.ability(0, SIPHON)["charges"] == 4
@@ -84,7 +85,7 @@ def test_siphon_charges_return_one_by_one(core: Any) -> None:
 
 def test_crypt_swarm_reaches_1110(core: Any) -> None:
     """Note: 810 of flight and the end radius of 300."""
-    arena = scene(core, "death_prophet", away=2000)
+    arena = duel(core, "death_prophet", away=2000)
     near, far, beside = arena.dummy(1095, 0), arena.dummy(1125, 0), arena.dummy(100, 160)
     cast(arena, "death_prophet_carrion_swarm", 1, at=(500, 0), wait=1.6)
     taken = 75 * arena.amp(arena.unit(0)) * arena.magic(near)
@@ -92,18 +93,13 @@ def test_crypt_swarm_reaches_1110(core: Any) -> None:
     assert (arena.hp(far), arena.hp(beside)) == (5000, 5000)
 
 
-def blocking(data: dict[str, Any]) -> None:
-    """Vanguard blocks every attack."""
-    data["items"]["items"]["item_vanguard"]["specials"]["block_chance"]["v"] = [100]
-
-
 @pytest.mark.parametrize(("patch", "least", "most"), [("7.21d", 59, 64), ("7.19", 56, 61)])
 def test_damage_block_does_not_hold_spirits_off(core: Any, patch: str, least: float, most: float) -> None:
     """Note: each does its physical damage, whatever its target blocks of attacks (patch 7.20e: 59 to 64)."""
-    arena = scene(core, "death_prophet", patch, enemies=("sven", "viper"), change=blocking)
+    arena = duel(core, "death_prophet", patch, enemy="sven", changes=(("item_vanguard", "block_chance", 100),))
     enemy = arena.unit(5)
     give(arena, "vanguard", 5)
-    strengthen(arena, enemy)
+    set_health(arena, enemy)
     armor, rules = arena.world.unit(enemy)["armor"], arena.data["rules"]["rules"]["armor"]
     through = (1 - rules["a"] * armor / (rules["b"] + rules["c"] * armor)) * arena.amp(arena.unit(0))
     hp = arena.hp(enemy)
@@ -121,9 +117,9 @@ def test_damage_block_does_not_hold_spirits_off(core: Any, patch: str, least: fl
 @pytest.mark.parametrize("reach", [650, 760])
 def test_spirits_go_for_what_is_within_700(core: Any, reach: float) -> None:
     """Note: the radius is that of acquiring targets around her."""
-    arena = scene(core, "death_prophet", away=reach)
+    arena = duel(core, "death_prophet", away=reach)
     enemy = arena.unit(5)
-    strengthen(arena, enemy)
+    set_health(arena, enemy)
     hp = arena.hp(enemy)
     cast(arena, EXORCISM, 1, wait=4)
     assert (arena.hp(enemy) < hp) == (reach < 700)
@@ -133,9 +129,9 @@ def test_a_chased_enemy_is_followed_until_1200(core: Any) -> None:
     """`give_up_distance`: a spirit on its way turns round when its prey is farther from her."""
     lost = []
     for away in (1150, 1300):
-        arena = scene(core, "death_prophet", away=600)
+        arena = duel(core, "death_prophet", away=600)
         enemy = arena.unit(5)
-        strengthen(arena, enemy)
+        set_health(arena, enemy)
         hp = arena.hp(enemy)
         cast(arena, EXORCISM, 1, wait=1.3)
         assert arena.hp(enemy) == hp
@@ -147,10 +143,10 @@ def test_a_chased_enemy_is_followed_until_1200(core: Any) -> None:
 
 def test_spirits_strike_towers(core: Any) -> None:
     """Tooltip: nearby enemy units and structures."""
-    arena = scene(core, "death_prophet", away=3000)
+    arena = duel(core, "death_prophet", away=3000)
     tower = next(u for u in arena.world.units("tower") if u["team"] == 1 and u["tier"] == 1)
     me = arena.unit(0)
-    strengthen(arena, me)
+    set_health(arena, me)
     arena.world.set_unit(me, x=tower["x"] - 400, y=tower["y"] - 400)
     hold(arena, me)
     arena.seconds(0.3)
@@ -160,9 +156,9 @@ def test_spirits_strike_towers(core: Any) -> None:
 
 def test_no_spirits_and_no_healing_after_her_death(core: Any) -> None:
     """The spirits are hers: they end with her, and heal at their time's end only."""
-    arena = scene(core, "death_prophet")
+    arena = duel(core, "death_prophet")
     enemy = arena.unit(5)
-    strengthen(arena, enemy)
+    set_health(arena, enemy)
     cast(arena, EXORCISM, 1, wait=4)
     arena.world.kill(arena.unit(0), -1)
     arena.seconds(0.5)
@@ -173,7 +169,7 @@ def test_no_spirits_and_no_healing_after_her_death(core: Any) -> None:
 
 def test_exorcisms_haste_cannot_be_slowed(core: Any) -> None:
     """Talent: she moves at 550, whatever slows her; Crystal Nova's 20 % does nothing."""
-    arena = scene(core, "death_prophet", enemies=("crystal_maiden", "viper"))
+    arena = duel(core, "death_prophet", enemy="crystal_maiden")
     me = arena.unit(0)
     arena.world.teach(0, "special_bonus_unique_death_prophet_4", 1)
     cast(arena, EXORCISM, 1)
@@ -186,10 +182,10 @@ def test_more_spirits_with_the_talent(core: Any) -> None:
     """8 more: at rank 1 16 in all, seen as the damage to a crowd in the same time."""
     lost = []
     for taken in (0, 1):
-        arena = scene(core, "death_prophet", away=300)
+        arena = duel(core, "death_prophet", away=300)
         arena.world.teach(0, "special_bonus_unique_death_prophet", taken)
         enemy = arena.unit(5)
-        strengthen(arena, enemy, hp=20000)
+        set_health(arena, enemy, hp=20000)
         cast(arena, EXORCISM, 1, wait=7)
         hp = arena.hp(enemy)
         arena.seconds(10)

@@ -4,17 +4,20 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, give, use
-from tests.dota.tooltip_scenes import PATCHES, cast, hold, scene, strengthen, strike
+from tests.dota.scenes.actions import attack_for, cast, give, hold, order, use
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.readings import physical_share
+from tests.dota.scenes.statuses import INVISIBLE, STUNNED
+from tests.dota.scenes.units import set_health
 
-INVISIBLE, STUNNED = 1 << 6, 1
 BARRAGE, MISSILE, FLAK = "gyrocopter_rocket_barrage", "gyrocopter_homing_missile", "gyrocopter_flak_cannon"
 
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_rockets_need_sight_of_their_target(core: Any, hidden: bool) -> None:
     """Note: Rocket Barrage cannot hit units Gyrocopter has no vision over."""
-    arena = scene(core, "gyrocopter")
+    arena = duel(core, "gyrocopter")
     enemy = arena.unit(5)
     if hidden:
         use(arena, give(arena, "invis_sword", 5), hero=5)
@@ -27,7 +30,7 @@ def test_rockets_need_sight_of_their_target(core: Any, hidden: bool) -> None:
 
 def test_thirty_rockets_share_the_enemies_near(core: Any) -> None:
     """10 a second for 3 s, 7 damage each at rank 1, at random enemies within 400."""
-    arena = scene(core, "gyrocopter", away=2000)
+    arena = duel(core, "gyrocopter", away=2000)
     near, other, far = arena.dummy(200, 0), arena.dummy(-200, 100), arena.dummy(0, 430)
     cast(arena, BARRAGE, 1, wait=3.4)
     each = 7 * arena.amp(arena.unit(0)) * arena.magic(near)
@@ -38,7 +41,7 @@ def test_thirty_rockets_share_the_enemies_near(core: Any) -> None:
 
 def test_a_dispel_ends_the_barrage(core: Any) -> None:
     """`SpellDispellableType` yes: a Nullifier takes it."""
-    arena = scene(core, "gyrocopter")
+    arena = duel(core, "gyrocopter")
     enemy = arena.unit(5)
     slot = give(arena, "nullifier", 5)
     arena.world.order(enemy, "cast_unit", target=arena.unit(0), slot=slot)
@@ -49,10 +52,10 @@ def test_a_dispel_ends_the_barrage(core: Any) -> None:
     assert arena.hp(enemy) == hp
 
 
-def fired(core: Any, away: float = 300, **more: Any) -> tuple[Arena, int]:
+def missile_duel(core: Any, away: float = 300, **more: Any) -> tuple[Arena, int]:
     """Return a scene with a missile on its way to the first enemy, and the missile."""
-    arena = scene(core, "gyrocopter", away=away, **more)
-    strengthen(arena, arena.unit(5), hp=3000)
+    arena = duel(core, "gyrocopter", away=away, **more)
+    set_health(arena, arena.unit(5), hp=3000)
     cast(arena, MISSILE, 1, arena.unit(5), wait=0.3)
     (missile,) = arena.world.units("summon")
     return arena, missile["index"]
@@ -61,7 +64,7 @@ def fired(core: Any, away: float = 300, **more: Any) -> tuple[Arena, int]:
 @pytest.mark.parametrize(("heroes", "towers"), [(3, 0), (0, 6), (1, 4), (2, 2)])
 def test_towers_do_half_damage_to_a_missile(core: Any, heroes: int, towers: int) -> None:
     """Note and `tower_hits_to_kill_tooltip`: 3 attacks of heroes, 6 of towers, or a mixture."""
-    arena, missile = fired(core)
+    arena, missile = missile_duel(core)
     tower = next(u["index"] for u in arena.world.units("tower") if u["team"] == 1)
     for attacker in [arena.unit(5)] * heroes + [tower] * towers:
         assert arena.world.units("summon")
@@ -71,14 +74,14 @@ def test_towers_do_half_damage_to_a_missile(core: Any, heroes: int, towers: int)
 
 def test_spells_do_not_hurt_a_missile(core: Any) -> None:
     """It counts attacks: enemies must strike it."""
-    arena, missile = fired(core)
+    arena, missile = missile_duel(core)
     arena.world.damage(arena.unit(5), missile, 900, "magical")
     assert arena.world.units("summon")
 
 
 def test_a_missile_follows_the_invisible(core: Any) -> None:
     """Note: it follows and hits invisible units."""
-    arena, _ = fired(core, away=700)
+    arena, _ = missile_duel(core, away=700)
     enemy = arena.unit(5)
     use(arena, give(arena, "invis_sword", 5), hero=5)
     arena.seconds(1)
@@ -90,10 +93,9 @@ def test_a_missile_follows_the_invisible(core: Any) -> None:
 
 def test_a_missile_gains_speed(core: Any) -> None:
     """It waits 3 s and flies at 500, and 20 more after each second: 976 units in 1.89 s of 500 t + 10 t^2."""
-    arena = scene(core, "gyrocopter", away=1000)
+    arena = duel(core, "gyrocopter", away=1000)
     enemy = arena.unit(5)
-    slot = arena.teach(0, MISSILE, 1)
-    arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
+    order(arena, MISSILE, 1, enemy)
     while not arena.world.units("summon"):
         arena.world.run_frames(1)
     begun = arena.world.time
@@ -103,7 +105,7 @@ def test_a_missile_gains_speed(core: Any) -> None:
 
 
 def test_a_missile_does_nothing_to_the_spell_immune(core: Any) -> None:
-    arena, _ = fired(core)
+    arena, _ = missile_duel(core)
     enemy = arena.unit(5)
     arena.seconds(2.2)
     use(arena, give(arena, "black_king_bar", 5), hero=5)
@@ -112,25 +114,20 @@ def test_a_missile_does_nothing_to_the_spell_immune(core: Any) -> None:
     assert arena.hp(enemy) == hp and not arena.world.units("summon")
 
 
-def crits(data: dict[str, Any]) -> None:
-    """Daedalus strikes critically with every attack."""
-    data["items"]["items"]["item_greater_crit"]["specials"]["crit_chance"]["v"] = [100]
-
-
 def test_only_the_main_target_of_flak_takes_criticals(core: Any) -> None:
     """Tooltip: attack bonuses such as Critical Strike are for the main target."""
-    arena = scene(core, "gyrocopter", change=crits)
+    arena = duel(core, "gyrocopter", changes=(("item_greater_crit", "crit_chance", 100),))
     main, other = arena.unit(5), arena.dummy(0, 300, hp=20000)
     give(arena, "greater_crit")
-    strengthen(arena, main)
+    set_health(arena, main)
     hp = arena.hp(main)
     cast(arena, FLAK, 1, wait=0.2)
-    strike(arena, arena.unit(0), main, wait=0.7)
+    attack_for(arena, arena.unit(0), main, seconds=0.7)
     me = arena.world.unit(arena.unit(0))
 
     def through(unit: int) -> float:
         armor = arena.world.unit(unit)["armor"]
-        return float(1 - 0.052 * armor / (0.9 + 0.048 * abs(armor)))
+        return physical_share(armor)
 
     plain = [me["dmg_min"] + me["dmg_bonus"], me["dmg_max"] + me["dmg_bonus"]]
     struck = (20000 - arena.hp(other)) / through(other)
@@ -140,20 +137,20 @@ def test_only_the_main_target_of_flak_takes_criticals(core: Any) -> None:
 
 def test_flak_goes_off_when_he_attacks_a_building(core: Any) -> None:
     """Tooltip: his attacks hit all enemies around, whatever they are aimed at."""
-    arena = scene(core, "gyrocopter", away=3000)
+    arena = duel(core, "gyrocopter", away=3000)
     tower = next(u for u in arena.world.units("tower") if u["team"] == 1 and u["tier"] == 1)
     me = arena.unit(0)
-    strengthen(arena, me)
+    set_health(arena, me)
     creep = arena.dummy(tower["x"] - 300 - CENTRE[0], tower["y"] - 300 - CENTRE[1])
     arena.world.set_unit(me, x=tower["x"] - 350, y=tower["y"])
     cast(arena, FLAK, 1, wait=0.2)
-    strike(arena, me, tower["index"], wait=1.2)
+    attack_for(arena, me, tower["index"], seconds=1.2)
     assert arena.hp(tower["index"]) < tower["hp"] and arena.hp(creep) < 5000
 
 
 def test_flak_lasts_15_seconds_or_its_attacks(core: Any) -> None:
     """Rank 1: 3 attacks. The range of the attack itself is the same as before."""
-    arena = scene(core, "gyrocopter")
+    arena = duel(core, "gyrocopter")
     me = arena.unit(0)
     reach = arena.world.unit(me)["attack_range"]
     cast(arena, FLAK, 1, wait=0.2)
@@ -164,12 +161,11 @@ def test_flak_lasts_15_seconds_or_its_attacks(core: Any) -> None:
     assert not arena.modifiers(me, FLAK)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize(("scepter", "level"), [(True, 1), (True, 0), (False, 1)])
 def test_the_side_gunner_attacks_by_himself(core: Any, patch: str, scepter: bool, level: int) -> None:
     """Scepter: a random enemy unit within 600 is attacked every 1.1 s. His numbers are Flak Cannon's, whose rank he
     needs (public wikis: he is a part of it)."""
-    arena = scene(core, "gyrocopter", patch, away=2000)
+    arena = duel(core, "gyrocopter", patch, away=2000)
     near, far = arena.dummy(580, 0, hp=20000), arena.dummy(0, 640, hp=20000)
     if scepter:
         give(arena, "ultimate_scepter")
@@ -186,7 +182,7 @@ def test_the_side_gunner_attacks_by_himself(core: Any, patch: str, scepter: bool
 
 
 def test_the_side_gunner_needs_sight_and_picks_at_random(core: Any) -> None:
-    arena = scene(core, "gyrocopter", away=2000)
+    arena = duel(core, "gyrocopter", away=2000)
     give(arena, "ultimate_scepter")
     arena.world.teach(0, FLAK, 1)
     hold(arena, arena.unit(0))
@@ -200,12 +196,11 @@ def test_the_side_gunner_needs_sight_and_picks_at_random(core: Any) -> None:
     assert all(arena.hp(u) < 20000 for u in crowd) and arena.hp(hidden) == hp
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_two_missiles_of_call_down(core: Any, patch: str) -> None:
     """After 2 s 150 damage and 30 % slow for 2 s, after 4 s 100 and 60 % for 4 s, to those within 600."""
-    arena = scene(core, "gyrocopter", patch, away=500)
+    arena = duel(core, "gyrocopter", patch, away=500)
     enemy = arena.unit(5)
-    strengthen(arena, enemy)
+    set_health(arena, enemy)
     far = arena.dummy(-140, 0)
     hp, speed = arena.hp(enemy), arena.world.unit(enemy)["move_speed"]
     through = arena.amp(arena.unit(0)) * arena.magic(enemy)

@@ -1,24 +1,16 @@
 """Items by their tooltips in patch 7.21d: limits by team, stored runes, invisibility and what ends it."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, line_up, use, wounded
-
-INVISIBLE, TRUE_SIGHTED = 1 << 6, 1 << 16
-Duel = Callable[..., Arena]
-
-
-@pytest.fixture
-def duel(new_world: Any, data: dict[str, Any]) -> Duel:
-    def make(hero: str = "sven", enemy: str = "nevermore", ally: str = "sniper", away: float = 500,
-             **settings: Any) -> Arena:
-        return line_up(new_world((hero, ally), (enemy, "viper"), **settings), data, {0: 0, 1: -300, 5: away, 6: 2500})
-
-    return make
+from tests.dota.scenes.actions import attack_for, give, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.statuses import INVISIBLE
+from tests.dota.scenes.units import wounded
 
 
 def cliffs(core: Any, tables: Any, world: dict[str, Any]) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
@@ -34,9 +26,9 @@ def cliffs(core: Any, tables: Any, world: dict[str, Any]) -> Iterator[tuple[tupl
 # ---- limits by team -------------------------------------------------------------------------------------------------
 
 
-def test_a_second_mekansm_heals_nobody_again(duel: Duel) -> None:
+def test_a_second_mekansm_heals_nobody_again(core: Any) -> None:
     """Once within the item's cooldown of 65 s, for all units of the side (tooltip), Guardian Greaves included."""
-    arena = duel()
+    arena = item_duel(core)
     creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] - 100, CENTRE[1] + 150)
     arena.world.set_unit(creep, hp=100)
     arena.world.order(creep, "hold")
@@ -57,8 +49,8 @@ def test_a_second_mekansm_heals_nobody_again(duel: Duel) -> None:
     assert arena.hp(arena.unit(0)) == pytest.approx(375, abs=15)
 
 
-def test_crimson_guard_covers_heroes_and_buildings_once_in_46_seconds(duel: Duel) -> None:
-    arena = duel()
+def test_crimson_guard_covers_heroes_and_buildings_once_in_46_seconds(core: Any) -> None:
+    arena = item_duel(core)
     tower = next(u for u in arena.world.units("tower") if u["team"] == 0 and u["tier"] == 1 and u["lane"] == 1)
     for hero in (0, 1):
         arena.world.set_unit(arena.unit(hero), x=tower["x"] - 200, y=tower["y"] - 200 - 100 * hero)
@@ -74,8 +66,8 @@ def test_crimson_guard_covers_heroes_and_buildings_once_in_46_seconds(duel: Duel
 
 
 @pytest.mark.parametrize("item", ["urn_of_shadows", "spirit_vessel"])
-def test_only_the_closest_urn_gains_a_charge(duel: Duel, item: str) -> None:
-    arena = duel()
+def test_only_the_closest_urn_gains_a_charge(core: Any, item: str) -> None:
+    arena = item_duel(core)
     for hero in (0, 1):
         give(arena, item, hero)
     before = [arena.world.ability(hero, "item_" + item)["charges"] for hero in (0, 1)]
@@ -87,8 +79,8 @@ def test_only_the_closest_urn_gains_a_charge(duel: Duel, item: str) -> None:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def test_basher_does_magical_damage(duel: Duel) -> None:
-    arena = duel(away=120)
+def test_basher_does_magical_damage(core: Any) -> None:
+    arena = item_duel(core, away=120)
     give(arena, "basher")
     a, target = arena.unit(0), arena.unit(5)
     arena.world.set_unit(target, extra_hp=9000, extra_armor=-arena.world.unit(target)["armor"])
@@ -99,20 +91,16 @@ def test_basher_does_magical_damage(duel: Duel) -> None:
     extra = []
     for _ in range(60):
         hp = arena.hp(target)
-        arena.world.set_unit(a, attack_ready=0)
-        arena.world.order(a, "attack", target)
-        arena.seconds(0.8)
-        arena.world.set_unit(a, attack_ready=1e9)
-        arena.world.order(a, "hold")
+        attack_for(arena, a, target)
         arena.seconds(2)
         if hp - arena.hp(target) > high + 1:
             extra.append(hp - arena.hp(target) - magic)
     assert extra and all(u["dmg_min"] + u["dmg_bonus"] - 1 <= e <= high + 1 for e in extra)
 
 
-def test_bloodstone_charges_regenerate_health_and_mana(duel: Duel) -> None:
+def test_bloodstone_charges_regenerate_health_and_mana(core: Any) -> None:
     """0.3 of both for each of the 14 charges."""
-    arena = duel()
+    arena = item_duel(core)
     a = arena.unit(0)
     regen = arena.world.unit(a)["hp_regen"]
     arena.world.give_item(0, "item_bloodstone", 14)
@@ -120,11 +108,11 @@ def test_bloodstone_charges_regenerate_health_and_mana(duel: Duel) -> None:
     assert arena.world.unit(a)["hp_regen"] - regen == pytest.approx(6 + 14 * 0.3, abs=0.02)
 
 
-def test_unused_aegis_heals(duel: Duel) -> None:
+def test_unused_aegis_heals(core: Any) -> None:
     """Tooltip: if it expires, it heals over 5 seconds, unless its bearer is hurt; a fifth of health and mana each
     second (public wikis)."""
     for hurt in (False, True):
-        arena = duel()
+        arena = item_duel(core)
         assert arena.world.give_item(0, "item_aegis")
         arena.seconds(298)
         a = wounded(arena, 100)
@@ -143,8 +131,8 @@ def test_unused_aegis_heals(duel: Duel) -> None:
 # ---- runes in a bottle ----------------------------------------------------------------------------------------------
 
 
-def test_a_bounty_rune_fills_the_bottle(duel: Duel) -> None:
-    arena = duel(runes=True)
+def test_a_bounty_rune_fills_the_bottle(core: Any) -> None:
+    arena = item_duel(core, runes=True)
     give(arena, "bottle", charges=3)
     a = wounded(arena, 100)
     for _ in range(3):
@@ -158,8 +146,8 @@ def test_a_bounty_rune_fills_the_bottle(duel: Duel) -> None:
     assert arena.world.ability(0, "item_bottle")["charges"] == 3
 
 
-def test_a_stored_rune_lasts_two_minutes(duel: Duel) -> None:
-    arena = duel()
+def test_a_stored_rune_lasts_two_minutes(core: Any) -> None:
+    arena = item_duel(core)
     give(arena, "bottle", charges=3)
     assert arena.world.store_rune(arena.unit(0), 2)
     speed = arena.world.unit(arena.unit(0))["move_speed"]
@@ -172,9 +160,9 @@ def test_a_stored_rune_lasts_two_minutes(duel: Duel) -> None:
 # ---- invisibility ---------------------------------------------------------------------------------------------------
 
 
-def test_vanishing_evades_an_attack_in_flight(duel: Duel) -> None:
+def test_vanishing_evades_an_attack_in_flight(core: Any) -> None:
     """Liquipedia, Disjoint: becoming invisible evades projectiles, as Shadow Blade does once it has faded in."""
-    arena = duel(enemy="sniper", ally="lion", away=560)
+    arena = item_duel(core, enemy="sniper", ally="lion", away=560)
     slot, a, enemy = give(arena, "invis_sword"), arena.unit(0), arena.unit(5)
     arena.world.set_unit(enemy, attack_ready=0)
     arena.world.order(enemy, "attack", a)
@@ -192,9 +180,9 @@ def test_vanishing_evades_an_attack_in_flight(duel: Duel) -> None:
     assert arena.hp(a) == hp and arena.world.projectiles() == 0
 
 
-def test_an_idle_invisible_hero_keeps_still(duel: Duel) -> None:
+def test_an_idle_invisible_hero_keeps_still(core: Any) -> None:
     """Tooltip of Cloak and Dagger; an order is obeyed."""
-    arena = duel(away=300)
+    arena = item_duel(core, away=300)
     slot, a, enemy = give(arena, "invis_sword"), arena.unit(0), arena.unit(5)
     arena.world.order(a, "cast", slot=slot)
     arena.seconds(0.5)
@@ -207,9 +195,9 @@ def test_an_idle_invisible_hero_keeps_still(duel: Duel) -> None:
     assert not arena.world.unit(a)["status"] & INVISIBLE
 
 
-def test_a_cast_does_not_end_smoke(duel: Duel) -> None:
+def test_a_cast_does_not_end_smoke(core: Any) -> None:
     """Liquipedia, Smoke of Deceit."""
-    arena = duel(away=2400)
+    arena = item_duel(core, away=2400)
     slot = give(arena, "smoke_of_deceit", charges=1)
     arena.world.order(arena.unit(0), "cast", slot=slot)
     arena.seconds(0.4)
@@ -220,9 +208,9 @@ def test_a_cast_does_not_end_smoke(duel: Duel) -> None:
     assert arena.world.unit(arena.unit(0))["status"] & INVISIBLE
 
 
-def test_dust_reveals_who_fades_later(duel: Duel) -> None:
+def test_dust_reveals_who_fades_later(core: Any) -> None:
     """Liquipedia, Dust of Appearance: true sight for 12 s on enemy heroes, invisible or not."""
-    arena = duel(enemy="riki", away=500)
+    arena = item_duel(core, enemy="riki", away=500)
     target = arena.unit(5)
     arena.teach(5, "riki_permanent_invisibility", 4)
     arena.world.order(target, "attack", arena.dummy(620, 0))
@@ -237,9 +225,9 @@ def test_dust_reveals_who_fades_later(duel: Duel) -> None:
     assert arena.world.visible(0, target)
 
 
-def test_an_attack_from_high_ground_shows_the_attacker_for_two_seconds(duel: Duel, core: Any, tables: Any) -> None:
+def test_an_attack_from_high_ground_shows_the_attacker_for_two_seconds(core: Any, tables: Any) -> None:
     """Liquipedia, Vision (2017)."""
-    arena = duel(hero="sniper", ally="lion", away=400)
+    arena = item_duel(core, hero="sniper", ally="lion", away=400)
     a, enemy = arena.unit(0), arena.unit(5)
     for high, low in cliffs(core, tables, arena.data["map"]["world"]):
         arena.world.set_unit(a, x=high[0], y=high[1])

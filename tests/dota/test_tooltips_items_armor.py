@@ -4,19 +4,18 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import give, use, wounded
-from tests.dota.duels import creep, duel, strong
-
-PATCHES = ("7.21d", "7.19")
+from tests.dota.scenes.actions import give, use
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.units import lane_creep, without_armor, wounded
 
 
 @pytest.mark.parametrize("kind", ["creep", "tower"])
 def test_blade_mail_returns_the_damage_of_any_unit(core: Any, kind: str) -> None:
     """Tooltip: any damage taken, to the unit that dealt it."""
-    arena = duel(core)
-    a = strong(arena, arena.unit(0))
+    arena = item_duel(core)
+    a = without_armor(arena, arena.unit(0))
     if kind == "creep":
-        source = strong(arena, creep(arena, 1, 120, 0))
+        source = without_armor(arena, lane_creep(arena, 1, 120, 0))
     else:
         source = next(u["index"] for u in arena.world.units("tower") if u["team"] == 1 and u["tier"] == 1)
         arena.world.set_unit(source, extra_armor=-arena.world.unit(source)["armor"])
@@ -26,10 +25,9 @@ def test_blade_mail_returns_the_damage_of_any_unit(core: Any, kind: str) -> None
     assert hp - arena.hp(source) == pytest.approx(50, abs=0.5)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_the_blow_that_sets_off_an_aeon_disk_stops_at_70_percent(core: Any, patch: str) -> None:
     """Patches 7.07c and 7.08: it takes no health below the threshold, not even a deadly one."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     assert arena.world.give_item(0, "item_aeon_disk")
     arena.seconds(0.2)
     a = arena.unit(0)
@@ -46,7 +44,7 @@ def test_the_blow_that_sets_off_an_aeon_disk_stops_at_70_percent(core: Any, patc
 @pytest.mark.parametrize(("patch", "held", "guarded"), [("7.21d", 0, 0.75), ("7.19", 0.25, 0.25)])
 def test_the_status_resistance_of_an_aeon_disk(core: Any, patch: str, held: float, guarded: float) -> None:
     """Tooltip: 75 % for the 2.5 s; before 7.20 25 % by being held."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     assert arena.world.give_item(0, "item_aeon_disk")
     arena.seconds(0.2)
     a = arena.unit(0)
@@ -62,7 +60,7 @@ def test_the_status_resistance_of_an_aeon_disk(core: Any, patch: str, held: floa
 
 def test_a_bloodstone_doubles_the_mana_regeneration(core: Any) -> None:
     """Patch 7.20: doubles; the files' multiplier of 200 %. Its own 3 and 0.3 for each of 14 charges count too."""
-    arena = duel(core)
+    arena = item_duel(core)
     a = arena.unit(0)
     arena.world.set_unit(a, extra_mana_regen=0)
     before = arena.world.unit(a)["mana_regen"]
@@ -73,7 +71,7 @@ def test_a_bloodstone_doubles_the_mana_regeneration(core: Any) -> None:
 
 def test_a_bloodpact_takes_a_share_of_all_mana(core: Any) -> None:
     """Patch 7.21: 30 % of the maximum, as health over 2 s; with less mana than that, all of it."""
-    arena = duel(core)
+    arena = item_duel(core)
     a = arena.unit(0)
     assert arena.world.give_item(0, "item_bloodstone", 0)
     arena.seconds(0.4)
@@ -94,7 +92,7 @@ def test_a_bloodpact_takes_a_share_of_all_mana(core: Any) -> None:
 def test_charges_of_a_bloodstone(core: Any, patch: str, after_kill: int, after_death: int) -> None:
     """Tooltip: one for an enemy hero's death within 1600; its bearer's own takes 3, in 7.19 a third (15 x 0.67 = 10.05
     are left)."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     assert arena.world.give_item(0, "item_bloodstone", 14)
     arena.place(arena.unit(5), 1590, 0)
     arena.world.kill(arena.unit(5), arena.unit(1))
@@ -108,19 +106,19 @@ def test_charges_of_a_bloodstone(core: Any, patch: str, after_kill: int, after_d
 
 def test_a_hood_takes_damage_before_resistance(core: Any) -> None:
     """Tooltip: 325 magical damage. A barrier takes it before the resistance (public wikis)."""
-    arena = duel(core)
+    arena = item_duel(core)
     use(arena, give(arena, "hood_of_defiance"))
-    a = strong(arena, arena.unit(0))
+    a = without_armor(arena, arena.unit(0))
     assert arena.world.damage(arena.unit(5), a, 300, "magical") == 0
     assert arena.world.damage(arena.unit(5), a, 125, "magical") == pytest.approx(100 * arena.magic(a), abs=0.1)
 
 
 def test_raindrops_block_five_spells(core: Any) -> None:
     """Tooltip and the files: 120 of an instance of 50 or more, at most every 7 s, five times; then they are gone."""
-    arena = duel(core)
+    arena = item_duel(core)
     assert arena.world.give_item(0, "item_infused_raindrop", 5)
     arena.seconds(0.2)
-    a, enemy = strong(arena, arena.unit(0)), arena.unit(5)
+    a, enemy = without_armor(arena, arena.unit(0)), arena.unit(5)
     share = arena.magic(a)
     assert arena.world.damage(enemy, a, 49, "magical") == pytest.approx(49 * share, abs=0.1)
     for left in range(4, -1, -1):
@@ -134,7 +132,7 @@ def test_raindrops_block_five_spells(core: Any) -> None:
 def test_linkens_sphere_blocks_once_and_lends_its_block(core: Any) -> None:
     """Tooltip: one targeted spell every 13 s; for an ally for 13 s, in which its bearer has none (public wikis: the use
     and the block share their cooldown)."""
-    arena = duel(core, enemy="lion", away=400)
+    arena = item_duel(core, enemy="lion", away=400)
     slot, a, mate = give(arena, "sphere"), arena.unit(0), arena.unit(1)
     arena.place(mate, 0, 200)
     bolt = arena.teach(5, "lion_voodoo", 4)
@@ -164,7 +162,7 @@ def test_linkens_sphere_blocks_once_and_lends_its_block(core: Any) -> None:
 
 def test_holy_locket_strengthens_the_healing_of_its_bearer(core: Any) -> None:
     """Tooltip: heals and regeneration provided 25 % more, those received as before."""
-    arena = duel(core)
+    arena = item_duel(core)
     assert arena.world.give_item(0, "item_holy_locket")
     slots = give(arena, "mekansm", 0), give(arena, "flask", 1, charges=1)
     mate = wounded(arena, 100, 1)
@@ -180,7 +178,7 @@ def test_holy_locket_strengthens_the_healing_of_its_bearer(core: Any) -> None:
 
 def test_octarine_core_shortens_every_cooldown(core: Any) -> None:
     """Tooltip: a quarter, of spells and items."""
-    arena = duel(core)
+    arena = item_duel(core)
     assert arena.world.give_item(0, "item_octarine_core")
     slot = give(arena, "blade_mail")
     arena.world.order(arena.unit(0), "cast", slot=slot)
@@ -193,9 +191,9 @@ def test_octarine_core_shortens_every_cooldown(core: Any) -> None:
                                              ("abyssal_blade", 35)])
 def test_blocks_of_ranged_heroes(core: Any, item: str, block: float) -> None:
     """Tooltips: half as much as for melee heroes, about half of the time."""
-    arena = duel(core, hero="sniper", enemy="axe")
+    arena = item_duel(core, hero="sniper", enemy="axe")
     give(arena, item)
-    a = strong(arena, arena.unit(0))
+    a = without_armor(arena, arena.unit(0))
     taken = [round(200 - arena.world.damage(arena.unit(5), a, 200, "physical", attack=True), 1) for _ in range(60)]
     assert set(taken) == {0, block}
     assert 15 <= taken.count(block) <= 45
@@ -203,7 +201,7 @@ def test_blocks_of_ranged_heroes(core: Any, item: str, block: float) -> None:
 
 def test_an_aegis_brings_its_bearer_back(core: Any) -> None:
     """Tooltip: after 5 s, where it died, with full health and mana; once."""
-    arena = duel(core, away=2000)
+    arena = item_duel(core, away=2000)
     a = arena.unit(0)
     assert arena.world.give_item(0, "item_aegis")
     at = arena.world.unit(a)

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, give, use
-from tests.dota.duels import creep, duel, hit, strong
-
-PATCHES = ("7.21d", "7.19")
+from tests.dota.scenes.actions import attack_once, give, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.units import lane_creep, without_armor
 
 
 @pytest.mark.parametrize(("other", "most"), [("item_phase_boots", 50), ("item_travel_boots", 100),
                                              ("item_guardian_greaves", 55), ("item_tranquil_boots", 90)])
 def test_of_flat_speeds_of_boots_the_greatest_counts(core: Any, other: str, most: float) -> None:
     """Tooltips of 7.19: flat bonuses of several pairs do not stack."""
-    arena = duel(core, "7.19")
+    arena = item_duel(core, "7.19")
     before = arena.world.unit(arena.unit(0))["move_speed"]
     for item in ("item_boots", other):
         assert arena.world.give_item(0, item)
@@ -24,10 +24,9 @@ def test_of_flat_speeds_of_boots_the_greatest_counts(core: Any, other: str, most
     assert arena.world.unit(arena.unit(0))["move_speed"] - before == pytest.approx(most, abs=most * agility + 1.5)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_a_second_wind_lace_gives_nothing(core: Any, patch: str) -> None:
     """Tooltip: bonuses from multiple Wind Laces do not stack; 20 speed and nothing else."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     seen = []
     for _ in range(3):
         u = arena.world.unit(arena.unit(0))
@@ -42,11 +41,11 @@ def test_a_second_wind_lace_gives_nothing(core: Any, patch: str) -> None:
 @pytest.mark.parametrize(("patch", "by_creeps"), [("7.21d", False), ("7.19", True)])
 def test_tranquil_boots_and_attacks_on_creeps(core: Any, patch: str, by_creeps: bool) -> None:
     """Patch 7.20: no longer disabled by attacking creeps."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     assert arena.world.give_item(0, "item_tranquil_boots")
     arena.seconds(0.3)
     whole = arena.world.unit(arena.unit(0))
-    hit(arena, arena.unit(0), strong(arena, creep(arena, 1, 120, 0)))
+    attack_once(arena, arena.unit(0), without_armor(arena, lane_creep(arena, 1, 120, 0)))
     arena.seconds(0.3)
     after = arena.world.unit(arena.unit(0))
     assert (after["hp_regen"] < whole["hp_regen"] - 5) == by_creeps
@@ -59,7 +58,7 @@ def test_tranquil_boots_and_attacks_on_creeps(core: Any, patch: str, by_creeps: 
 @pytest.mark.parametrize(("hero", "rate"), [("sven", 1.0), ("sniper", None)])
 def test_phase_boots_turn_melee_heroes_at_once(core: Any, hero: str, rate: float | None) -> None:
     """Patches 7.14 and 7.19b: a turn rate of 1 while phased, for melee heroes only."""
-    arena = duel(core, hero=hero, enemy="axe")
+    arena = item_duel(core, hero=hero, enemy="axe")
     own = arena.world.unit(arena.unit(0))["turn_rate"]
     use(arena, give(arena, "phase_boots"))
     assert arena.world.unit(arena.unit(0))["turn_rate"] == pytest.approx(rate or own)
@@ -70,7 +69,7 @@ def test_phase_boots_turn_melee_heroes_at_once(core: Any, hero: str, rate: float
 @pytest.mark.parametrize("item", ["force_staff", "hurricane_pike"])
 def test_a_push_takes_half_a_second(core: Any, item: str) -> None:
     """Patch 7.08: 600 units in 0.5 s, so 480 after 0.4 s."""
-    arena = duel(core, away=1500)
+    arena = item_duel(core, away=1500)
     a, slot = arena.unit(0), give(arena, item)
     arena.place(a, 0, 0, math.radians(210))
     arena.world.order(a, "cast_unit", target=a, slot=slot)
@@ -88,7 +87,7 @@ def test_a_push_takes_half_a_second(core: Any, item: str) -> None:
 
 def test_a_pike_reaches_enemies_within_400_and_allies_within_800(core: Any) -> None:
     """Tooltip: two cast ranges; the hero walks up to an enemy that is too far."""
-    arena = duel(core, hero="sniper", enemy="axe", away=700)
+    arena = item_duel(core, hero="sniper", enemy="axe", away=700)
     a, slot = arena.unit(0), give(arena, "hurricane_pike")
     arena.place(arena.unit(1), -700, 0)
     arena.world.order(a, "cast_unit", target=arena.unit(1), slot=slot)
@@ -114,7 +113,7 @@ def test_a_pike_reaches_enemies_within_400_and_allies_within_800(core: Any) -> N
                                             ("magic_wand", True)])
 def test_which_items_a_channel_survives(core: Any, item: str, ends: bool) -> None:
     """The files: behavior `ignore_channel`; other instant items interrupt their user's channel (public wikis)."""
-    arena = duel(core, away=2400)
+    arena = item_duel(core, away=2400)
     a = arena.unit(0)
     assert arena.world.give_item(0, "item_tpscroll", 1)
     slot = give(arena, item, charges=5)
@@ -133,7 +132,7 @@ def test_which_items_a_channel_survives(core: Any, item: str, ends: bool) -> Non
 
 def test_blink_beyond_its_range(core: Any) -> None:
     """The files: aimed farther than 1,200 units, the jump is 960 units long."""
-    arena = duel(core, away=2400)
+    arena = item_duel(core, away=2400)
     a, slot = arena.unit(0), give(arena, "blink")
     arena.place(a, 0, 0, math.radians(210))
     x, y = (1500 * f(math.radians(210)) for f in (math.cos, math.sin))
@@ -147,7 +146,7 @@ def test_blink_beyond_its_range(core: Any) -> None:
 def test_reach_is_for_ranged_heroes(core: Any, hero: str, more: float) -> None:
     """Tooltips of Dragon Lance and Hurricane Pike."""
     for item in ("dragon_lance", "hurricane_pike"):
-        arena = duel(core, hero=hero, enemy="axe")
+        arena = item_duel(core, hero=hero, enemy="axe")
         reach = arena.world.unit(arena.unit(0))["attack_range"]
         give(arena, item)
         assert arena.world.unit(arena.unit(0))["attack_range"] - reach == pytest.approx(more)

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from dota.play import InteractiveGame
-from tests.dota.arena import CENTRE, give, use, wounded
-from tests.dota.duels import creep, duel, hit, strong
 from tests.dota.playing import frames, order, unit
+from tests.dota.scenes.actions import attack_once, give, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.patches import PATCHES
+from tests.dota.scenes.statuses import INVISIBLE
+from tests.dota.scenes.units import lane_creep, without_armor, wounded
 from tests.dota.watching import duel as watched_duel
-
-INVISIBLE = 1 << 6
-PATCHES = ("7.21d", "7.19")
 
 
 def has(arena: Any, item: str, hero: int = 0) -> bool:
@@ -23,7 +24,7 @@ def has(arena: Any, item: str, hero: int = 0) -> bool:
                                                ("enchanted_mango", (0, 125))])
 def test_food_restores_at_once(core: Any, item: str, amounts: tuple[float, float]) -> None:
     """Tooltips: health and mana, instantly, once."""
-    arena = duel(core)
+    arena = item_duel(core)
     a = arena.unit(0)
     slot = give(arena, item, charges=1)
     arena.world.set_unit(a, extra_hp=5000)
@@ -39,7 +40,7 @@ def test_food_restores_at_once(core: Any, item: str, amounts: tuple[float, float
 @pytest.mark.parametrize(("item", "reach"), [("enchanted_mango", 400), ("flask", 250), ("clarity", 250)])
 def test_food_is_given_to_allies_in_reach(core: Any, item: str, reach: float) -> None:
     """Tooltips: on an allied hero within this range, between edges."""
-    arena = duel(core)
+    arena = item_duel(core)
     mate, slot = wounded(arena, 100, 1), give(arena, item, charges=1)
     arena.world.set_unit(mate, mana=0)
     arena.place(mate, -reach - 35, 0)
@@ -51,7 +52,7 @@ def test_food_is_given_to_allies_in_reach(core: Any, item: str, reach: float) ->
 @pytest.mark.parametrize(("patch", "hp", "mana"), [("7.21d", 125, 75), ("7.19", 100, 50)])
 def test_a_bottle_refreshes_an_ally(core: Any, patch: str, hp: float, mana: float) -> None:
     """Tooltip: over 2.5 s, on an allied hero within 350 too; a hero's blow ends it."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     mate, slot = wounded(arena, 100, 1), give(arena, "bottle", charges=3)
     arena.place(mate, -380, 0)
     for hurt in (False, True):
@@ -69,7 +70,7 @@ def test_a_bottle_refreshes_an_ally(core: Any, patch: str, hp: float, mana: floa
 
 def test_the_fountain_fills_a_bottle(core: Any) -> None:
     """Tooltip: it refills at the fountain."""
-    arena = duel(core)
+    arena = item_duel(core)
     give(arena, "bottle", charges=0)
     assert arena.world.ability(0, "item_bottle")["charges"] == 0
     fountain = next(u for u in arena.world.units("fountain") if u["team"] == 0)
@@ -78,10 +79,9 @@ def test_the_fountain_fills_a_bottle(core: Any) -> None:
     assert arena.world.ability(0, "item_bottle")["charges"] == 3
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_what_stacks_has_one_slot(core: Any, patch: str) -> None:
     """The files: stackable items share a slot with their charges, others take one each."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     items = arena.data["items"]["items"]
     for item in ("flask", "clarity", "dust", "smoke_of_deceit", "ward_observer", "tango", "enchanted_mango", "branches",
                  "faerie_fire", "bottle"):
@@ -95,7 +95,7 @@ def test_what_stacks_has_one_slot(core: Any, patch: str) -> None:
 @pytest.mark.parametrize(("patch", "radius"), [("7.21d", 1000), ("7.19", 850)])
 def test_wards_see_as_far_as_they_say(core: Any, patch: str, radius: float) -> None:
     """Tooltips: an observer ward 1600, a sentry ward true sight of 1000 (7.19: 850) and no sight."""
-    data = duel(core, patch).data
+    data = item_duel(core, patch).data
     items, units = data["items"]["items"], data["units"]["units"]
     observer, sentry = units["npc_dota_observer_wards"], units["npc_dota_sentry_wards"]
     assert observer["vision_day"] == observer["vision_night"] == 1600
@@ -107,7 +107,7 @@ def test_wards_see_as_far_as_they_say(core: Any, patch: str, radius: float) -> N
 
 def test_dust_slows_the_invisible_only(core: Any) -> None:
     """Tooltip: 20 % for 12 s, within 1050."""
-    arena = duel(core, enemy="riki", away=1000)
+    arena = item_duel(core, enemy="riki", away=1000)
     target, other = arena.unit(5), arena.unit(6)
     arena.teach(5, "riki_permanent_invisibility", 4)
     arena.place(other, 900, 300)
@@ -124,19 +124,19 @@ def test_dust_slows_the_invisible_only(core: Any) -> None:
 def test_items_with_one_cooldown_share_it(core: Any) -> None:
     """The files: `shared_cooldown`; using one puts all of its group on cooldown, also the same item in another slot."""
     groups: dict[str, list[str]] = {}
-    data = duel(core).data["items"]["items"]
+    data = item_duel(core).data["items"]["items"]
     for name, item in data.items():
         if item.get("shared_cooldown") and not item.get("excluded"):
             groups.setdefault(item["shared_cooldown"], []).append(name)
     assert {"magicwand", "ethereal", "medallion", "urn", "orchid", "shadow_blade", "force", "dagon"} <= set(groups)
     for first, second in (("magic_wand", "magic_stick"), ("invis_sword", "silver_edge"), ("ghost", "ethereal_blade")):
-        arena = duel(core)
+        arena = item_duel(core)
         slot = give(arena, first, charges=5)
         give(arena, second, charges=5)
         use(arena, slot)
         ready = [arena.world.ability(0, "item_" + item)["ready"] for item in (first, second)]
         assert ready[0] == ready[1] > arena.world.time
-    arena = duel(core)  # Blade Mail shares with nothing
+    arena = item_duel(core)  # Blade Mail shares with nothing
     slot = give(arena, "blade_mail")
     give(arena, "hood_of_defiance")
     use(arena, slot)
@@ -146,7 +146,7 @@ def test_items_with_one_cooldown_share_it(core: Any) -> None:
 def test_what_cannot_be_sold_or_bought(core: Any) -> None:
     """The files: a gem, a rapier and a courier are not sold again, Roshan's items are not bought."""
     for patch in PATCHES:
-        data = duel(core, patch).data["items"]["items"]
+        data = item_duel(core, patch).data["items"]["items"]
         assert {n for n, i in data.items() if i.get("sellable") == 0} == {
             "item_gem", "item_courier", "item_aegis", "item_rapier", "item_enchanted_mango", "item_tango_single"}
         bought = {n for n, i in data.items() if i.get("purchasable") == 0 and not i.get("excluded")}
@@ -164,7 +164,7 @@ def test_what_cannot_be_sold_or_bought(core: Any) -> None:
 @pytest.mark.parametrize("item", ["quelling_blade", "bfury"])
 def test_quelling_blade_fells_a_tree(core: Any, item: str) -> None:
     """Tooltip: a tree within 350, every 4 s."""
-    arena = duel(core)
+    arena = item_duel(core)
     a, trees = arena.unit(0), arena.data["map"]["trees"]
     tree = min(range(len(trees)), key=lambda t: math.dist(trees[t][:2], CENTRE))
     hp = arena.hp(a)
@@ -180,7 +180,7 @@ def test_quelling_blade_fells_a_tree(core: Any, item: str) -> None:
 
 def test_magic_stick_holds_ten_charges(core: Any) -> None:
     """Tooltip: a charge for each spell of a visible enemy within 1,200, at most 10; 15 health and mana each."""
-    arena = duel(core, enemy="nevermore", away=800)
+    arena = item_duel(core, enemy="nevermore", away=800)
     slot, a = give(arena, "magic_stick"), arena.unit(0)
     raze = arena.teach(5, "nevermore_shadowraze1", 1)
     for cast in range(12):
@@ -200,17 +200,17 @@ def test_magic_stick_holds_ten_charges(core: Any) -> None:
 
 def test_an_attack_ends_smoke(core: Any) -> None:
     """Tooltip: attacking breaks the invisibility."""
-    arena = duel(core, away=2300)
+    arena = item_duel(core, away=2300)
     a = arena.unit(0)
     use(arena, give(arena, "smoke_of_deceit", charges=1))
     assert arena.world.unit(a)["status"] & INVISIBLE
-    hit(arena, a, strong(arena, creep(arena, 1, 120, 0)))
+    attack_once(arena, a, without_armor(arena, lane_creep(arena, 1, 120, 0)))
     assert not arena.world.unit(a)["status"] & INVISIBLE
 
 
 def test_true_sight_does_not_end_smoke(core: Any) -> None:
     """Tooltip: immune to true sight."""
-    arena = duel(core, away=1040)
+    arena = item_duel(core, away=1040)
     a = arena.unit(0)
     assert arena.world.give_item(5, "item_gem")
     arena.place(arena.unit(5), 1200, 0)
@@ -224,7 +224,7 @@ def test_true_sight_does_not_end_smoke(core: Any) -> None:
 
 def test_a_moon_shard_sees_farther_at_night(core: Any) -> None:
     """Tooltip: 400 more at night by being held, 200 for good once it is eaten; a hero sees 800."""
-    arena = duel(core, away=950)
+    arena = item_duel(core, away=950)
     a, enemy = arena.unit(0), arena.unit(5)
     arena.place(arena.unit(1), -2500, -600)
     arena.seconds(302 - arena.world.time)

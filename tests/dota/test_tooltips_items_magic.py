@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, give, use, wounded
-from tests.dota.duels import duel, strong
-
-SILENCED, ROOTED = 1 << 2, 1 << 1
-PATCHES = ("7.21d", "7.19")
+from tests.dota.scenes.actions import give, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.statuses import ROOTED, SILENCED
+from tests.dota.scenes.units import without_armor, wounded
 
 
 @pytest.mark.parametrize("rank", range(1, 6))
 def test_a_dagon_strikes_by_its_rank(core: Any, rank: int) -> None:
     """Tooltip: 400 to 800 damage within 600 to 800, for 120 to 200 mana, every 35 to 15 s."""
-    arena = duel(core, away=550 + 50 * rank + 40)
+    arena = item_duel(core, away=550 + 50 * rank + 40)
     name = "dagon" if rank == 1 else f"dagon_{rank}"
-    slot, enemy = give(arena, name), strong(arena, arena.unit(5))
+    slot, enemy = give(arena, name), without_armor(arena, arena.unit(5))
     mana = arena.world.unit(arena.unit(0))["mana"]
     arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
     arena.world.run_frames(2)
@@ -30,7 +30,7 @@ def test_a_dagon_strikes_by_its_rank(core: Any, rank: int) -> None:
 
 def test_a_sheepstick_disables_everything(core: Any) -> None:
     """Tooltip: silenced, muted and disarmed at a speed of 140 for 3.5 s; no dispel but a strong one ends it."""
-    arena = duel(core)
+    arena = item_duel(core)
     enemy = arena.unit(5)
     use(arena, give(arena, "sheepstick"), enemy)
     give(arena, "black_king_bar", hero=5)
@@ -48,8 +48,8 @@ def test_a_sheepstick_disables_everything(core: Any) -> None:
 @pytest.mark.parametrize("item", ["orchid", "bloodthorn"])
 def test_soul_burn_repeats_a_share_of_the_damage(core: Any, item: str) -> None:
     """Tooltip: silenced for 5 s, then 30 % of the damage of that time as magic."""
-    arena = duel(core)
-    enemy = strong(arena, arena.unit(5))
+    arena = item_duel(core)
+    enemy = without_armor(arena, arena.unit(5))
     use(arena, give(arena, item), enemy)
     arena.world.damage(arena.unit(0), enemy, 1000, "pure")
     hp = arena.hp(enemy)
@@ -62,8 +62,8 @@ def test_soul_burn_repeats_a_share_of_the_damage(core: Any, item: str) -> None:
 def test_euls_hurts_enemies_only(core: Any) -> None:
     """Tooltip: 50 magical damage to enemies upon landing; a basic dispel takes what helps or hurts by its side."""
     for target, damage in ((0, 0), (5, 50)):
-        arena = duel(core)
-        unit = strong(arena, arena.unit(target))
+        arena = item_duel(core)
+        unit = without_armor(arena, arena.unit(target))
         use(arena, give(arena, "cyclone"), unit)
         assert arena.world.damage(arena.unit(5 - target), unit, 100, "pure") == 0
         arena.seconds(2.6)
@@ -73,8 +73,8 @@ def test_euls_hurts_enemies_only(core: Any) -> None:
 
 def test_an_ether_blast_strikes_by_the_primary_attribute(core: Any) -> None:
     """Tooltip: twice the primary attribute and 75, against 40 % less resistance, and 80 % slower for 4 s."""
-    arena = duel(core)
-    slot, enemy = give(arena, "ethereal_blade"), strong(arena, arena.unit(5))
+    arena = item_duel(core)
+    slot, enemy = give(arena, "ethereal_blade"), without_armor(arena, arena.unit(5))
     speed = arena.world.unit(enemy)["move_speed"]
     strength, share = arena.world.unit(arena.unit(0))["str"], arena.magic(enemy)
     use(arena, slot, enemy)
@@ -88,7 +88,7 @@ def test_an_ether_blast_strikes_by_the_primary_attribute(core: Any) -> None:
 
 def test_rod_of_atos_roots_where_its_bolt_arrives(core: Any) -> None:
     """Tooltip: 2 s; range of the files 1,100."""
-    arena = duel(core, away=1130)
+    arena = item_duel(core, away=1130)
     enemy = arena.unit(5)
     use(arena, give(arena, "rod_of_atos"), enemy)
     assert not arena.world.unit(enemy)["status"] & ROOTED
@@ -100,8 +100,8 @@ def test_rod_of_atos_roots_where_its_bolt_arrives(core: Any) -> None:
 
 def test_shivas_wave_and_aura(core: Any) -> None:
     """Tooltip: 200 damage and 40 % slower for 4 s by a wave within 900; 45 less attack speed within 1,200."""
-    arena = duel(core, away=880)
-    enemy, far = strong(arena, arena.unit(5)), strong(arena, arena.unit(6))
+    arena = item_duel(core, away=880)
+    enemy, far = without_armor(arena, arena.unit(5)), without_armor(arena, arena.unit(6))
     arena.place(far, 0, 1190)
     before = [arena.world.unit(u) for u in (enemy, far)]
     slot = give(arena, "shivas_guard")
@@ -120,10 +120,10 @@ def test_shivas_wave_and_aura(core: Any) -> None:
 def test_an_aether_lens_lengthens_the_reach_of_spells_and_items(core: Any) -> None:
     """Tooltip: 250 more cast range of targeted spells and items."""
     for lens, casts in ((False, False), (True, True)):
-        arena = duel(core, away=600 + 240)
+        arena = item_duel(core, away=600 + 240)
         if lens:
             assert arena.world.give_item(0, "item_aether_lens")
-        enemy = strong(arena, arena.unit(5))
+        enemy = without_armor(arena, arena.unit(5))
         slot = give(arena, "dagon")
         arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
         arena.world.run_frames(2)
@@ -135,7 +135,7 @@ def test_an_aether_lens_lengthens_the_reach_of_spells_and_items(core: Any) -> No
                                                             ("7.21d", "yasha_and_kaya", 0.16, 12)])
 def test_kaya_saves_mana(core: Any, patch: str, item: str, less: float, amp: float) -> None:
     """Tooltip: spells and items cost so much less, and do so much more."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     amplified = arena.amp(arena.unit(0))
     mind = arena.world.unit(arena.unit(0))["int"]
     give(arena, item)
@@ -150,7 +150,7 @@ def test_kaya_saves_mana(core: Any, patch: str, item: str, less: float, amp: flo
 
 def test_a_soul_ring_gives_mana_for_health(core: Any) -> None:
     """Tooltip: 170 health for 150 mana; it does not kill."""
-    arena = duel(core)
+    arena = item_duel(core)
     slot, a = give(arena, "soul_ring"), wounded(arena, 300)
     arena.world.set_unit(a, mana=0)
     use(arena, slot)
@@ -164,13 +164,13 @@ def test_a_soul_ring_gives_mana_for_health(core: Any) -> None:
 
 def test_an_armlet_does_not_kill(core: Any) -> None:
     """Tooltip: 54 health a second while it is on; neither that nor the lost strength kills."""
-    arena = duel(core)
+    arena = item_duel(core)
     slot, a = give(arena, "armlet"), arena.unit(0)
     before = arena.world.unit(a)
     use(arena, slot)
     now = arena.world.unit(a)
-    gained = [now[k] - before[k] for k in ("dmg_bonus", "str")]
-    assert gained == pytest.approx([31, 25])
+    gained = [now[k] - before[k] for k in ("dmg_bonus", "str", "armor")]
+    assert gained == pytest.approx([31, 25, 4])
     arena.still(a)
     wounded(arena, 500)
     arena.seconds(2)
@@ -179,12 +179,12 @@ def test_an_armlet_does_not_kill(core: Any) -> None:
     arena.seconds(2)
     assert arena.world.unit(a)["alive"] and arena.hp(a) <= 2
     use(arena, slot)
-    assert arena.world.unit(a)["alive"]
+    assert arena.world.unit(a)["alive"] and arena.world.unit(a)["str"] == pytest.approx(before["str"])
 
 
 def test_a_meteor_burns_buildings_less(core: Any) -> None:
     """Tooltip: 150 and 90 a second for 6 s on units, 75 and 50 on buildings, 0.5 s after a channel of 2.5 s."""
-    arena = duel(core, away=2400)
+    arena = item_duel(core, away=2400)
     tower = next(u for u in arena.world.units("tower") if u["team"] == 1 and u["tier"] == 1 and u["lane"] == 1)
     a, slot = arena.unit(0), give(arena, "meteor_hammer")
     arena.world.set_unit(a, x=tower["x"] - 500, y=tower["y"], extra_hp=50000)
@@ -203,7 +203,7 @@ def test_a_meteor_burns_buildings_less(core: Any) -> None:
 def test_travel_boots_of_rank_two_reach_heroes(core: Any) -> None:
     """Tooltip: to any allied unit including heroes; rank one reaches creeps and buildings only."""
     for item, there in (("travel_boots", False), ("travel_boots_2", True)):
-        arena = duel(core, away=2400)
+        arena = item_duel(core, away=2400)
         mate, slot = arena.unit(1), give(arena, item)
         tower = next(u for u in arena.world.units("tower") if u["team"] == 0 and u["tier"] == 2 and u["lane"] == 0)
         arena.world.set_unit(mate, x=tower["x"] + 1500, y=tower["y"])
@@ -219,7 +219,7 @@ def test_travel_boots_of_rank_two_reach_heroes(core: Any) -> None:
                                           ("cyclone", 0), ("black_king_bar", None)])
 def test_items_with_a_basic_dispel_end_what_it_takes(core: Any, item: str, on: int | None) -> None:
     """Tooltips, of Satanic public wikis: a slow goes, a stun stays."""
-    arena = duel(core, enemy="lion")
+    arena = item_duel(core, enemy="lion")
     a, slot = arena.unit(0), give(arena, item)
     venom = give(arena, "orchid", hero=5)
     use(arena, venom, a, hero=5)
@@ -230,7 +230,7 @@ def test_items_with_a_basic_dispel_end_what_it_takes(core: Any, item: str, on: i
 
 def test_nullifier_takes_what_helps_its_target(core: Any) -> None:
     """Tooltip: a basic dispel, from an enemy: a shield against magic goes, and items are muted."""
-    arena = duel(core, enemy="sven")
+    arena = item_duel(core, enemy="sven")
     enemy = arena.unit(5)
     use(arena, give(arena, "ghost", hero=5), hero=5)
     assert arena.modifiers(enemy, "item_ghost")

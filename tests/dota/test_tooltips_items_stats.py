@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota.conftest import FILES, read_data
+from tests.dota.scenes.patches import FILES, PATCHES, read_data
 
-DATA = {patch: read_data(patch) for patch in ("7.21d", "7.19")}
+DATA = {patch: read_data(patch) for patch in PATCHES}
 # The stat that a number of the game's files gives, by the words of its name, the first that fits.
 MEANINGS = (
     ("night_vision", {"night_vision"}), ("multiplier", {"mana_regen_amp_pct"}), ("regen_amp", {"hp_regen_amp_pct"}),

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, give, use, wounded
-from tests.dota.duels import creep, duel, hit, strong
-
-INVISIBLE, ROOTED = 1 << 6, 2
-PATCHES = ("7.21d", "7.19")
-
+from tests.dota.scenes.actions import attack_once, give, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.statuses import INVISIBLE
+from tests.dota.scenes.units import lane_creep, without_armor, wounded
 
 # ---- heals and barriers ----
 
@@ -18,7 +17,7 @@ PATCHES = ("7.21d", "7.19")
                                                            ("7.19", "", 25)])
 def test_the_limit_of_mekansm(core: Any, patch: str, core_item: str, limit: float) -> None:
     """Patch 7.21: tied to the cooldown on cast, shortened as it is; before that 25 s, as long as its armor lasts."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     if core_item:
         assert arena.world.give_item(0, core_item)
     slots = give(arena, "mekansm", 0), give(arena, "mekansm", 1)
@@ -33,7 +32,7 @@ def test_the_limit_of_mekansm(core: Any, patch: str, core_item: str, limit: floa
 
 def test_a_greaves_spares_those_whom_a_mekansm_healed(core: Any) -> None:
     """Mend and Restore share a limit (public wikis), 40 s after Mend; Mend dispels its caster only."""
-    arena = duel(core)
+    arena = item_duel(core)
     slot = give(arena, "guardian_greaves", 0)
     arena.world.set_unit(arena.unit(1), mana=0)
     wounded(arena, 100, 1)
@@ -46,8 +45,8 @@ def test_a_greaves_spares_those_whom_a_mekansm_healed(core: Any) -> None:
 
 def test_greaves_protect_the_dying(core: Any) -> None:
     """Tooltip: 4.5 regeneration and 2 armor; below a fifth of the health 16 and 15 instead, for heroes."""
-    arena = duel(core)
-    mate, ally = arena.unit(1), creep(arena, 0, -200, 100)
+    arena = item_duel(core)
+    mate, ally = arena.unit(1), lane_creep(arena, 0, -200, 100)
     arena.still(mate)
     before = [arena.world.unit(u) for u in (mate, ally)]
     assert arena.world.give_item(0, "item_guardian_greaves")
@@ -64,15 +63,14 @@ def test_greaves_protect_the_dying(core: Any) -> None:
     assert gained[1] == pytest.approx({"armor": 2, "hp_regen": 4.5}, abs=0.01)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_a_pipe_covers_creeps_and_takes_damage_before_resistance(core: Any, patch: str) -> None:
     """Tooltip: all nearby allies, 400 magical damage; the files: creeps too, nobody again for 50 s. A barrier takes
     the damage before the resistance lowers it (public wikis): of 500 on a hero 100 x 0.75 get through."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     slots = give(arena, "pipe", 0), give(arena, "pipe", 1)
-    ally = creep(arena, 0, -200, 100)
-    strong(arena, ally, 5000)
-    strong(arena, arena.unit(1), 5000)
+    ally = lane_creep(arena, 0, -200, 100)
+    without_armor(arena, ally, 5000)
+    without_armor(arena, arena.unit(1), 5000)
     use(arena, slots[0], hero=0)
     share = [arena.magic(u) for u in (arena.unit(1), ally)]
     blows = [arena.world.damage(arena.unit(5), u, 500, "magical") for u in (arena.unit(1), ally)]
@@ -95,7 +93,7 @@ def test_a_pipe_covers_creeps_and_takes_damage_before_resistance(core: Any, patc
 def test_armor_that_a_caster_gives_away_is_his_own(core: Any, patch: str, item: str, armor: float,
                                                    on_ally: bool) -> None:
     """Tooltip: the ally gains, or the enemy loses, so much armor, and the caster loses as much for those 7 s."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     slot = give(arena, item)
     target = arena.unit(1 if on_ally else 5)
     before = [arena.world.unit(u)["armor"] for u in (arena.unit(0), target)]
@@ -115,8 +113,8 @@ def test_armor_that_a_caster_gives_away_is_his_own(core: Any, patch: str, item: 
 
 def test_a_switched_off_ring_of_basilius_is_for_heroes_only(core: Any) -> None:
     """Tooltip: deactivated, its aura stops affecting other units."""
-    arena = duel(core)
-    mate, ally = arena.unit(1), creep(arena, 0, -200, 100)
+    arena = item_duel(core)
+    mate, ally = arena.unit(1), lane_creep(arena, 0, -200, 100)
     before = [arena.world.unit(u)["armor"] for u in (mate, ally)]
     slot = give(arena, "ring_of_basilius")
     gained = []
@@ -129,7 +127,7 @@ def test_a_switched_off_ring_of_basilius_is_for_heroes_only(core: Any) -> None:
 
 def test_drums_have_six_charges(core: Any) -> None:
     """The files: six charges, each use takes one; without any they are not used again."""
-    arena = duel(core)
+    arena = item_duel(core)
     slot = give(arena, "ancient_janggo", charges=6)
     mate = arena.unit(1)
     before = arena.world.unit(mate)["attack_speed"]
@@ -147,7 +145,7 @@ def test_drums_have_six_charges(core: Any) -> None:
 @pytest.mark.parametrize("item", ["urn_of_shadows", "spirit_vessel"])
 def test_the_first_soul_counts_double(core: Any, item: str) -> None:
     """The files: two charges for an empty urn, one more for each further death within 1400."""
-    arena = duel(core)
+    arena = item_duel(core)
     give(arena, item)
     seen = []
     for distance in (500, 1500, 1300):
@@ -161,9 +159,9 @@ def test_the_first_soul_counts_double(core: Any, item: str) -> None:
 
 def test_an_urn_heals_an_ally_until_a_hero_hurts_him(core: Any) -> None:
     """Tooltip: 30 health a second for 8 s; 25 magical damage a second on an enemy."""
-    arena = duel(core)
+    arena = item_duel(core)
     slot = give(arena, "urn_of_shadows", charges=3)
-    mate, enemy = wounded(arena, 100, 1), strong(arena, arena.unit(5))
+    mate, enemy = wounded(arena, 100, 1), without_armor(arena, arena.unit(5))
     arena.still(mate)
     use(arena, slot, mate)
     arena.seconds(8)
@@ -174,10 +172,9 @@ def test_an_urn_heals_an_ally_until_a_hero_hurts_him(core: Any) -> None:
     assert hp - arena.hp(enemy) == pytest.approx(8 * 25 * arena.magic(enemy) * arena.amp(arena.unit(0)), rel=0.01)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_a_vessel_lowers_healing_as_well(core: Any, patch: str) -> None:
     """Tooltip: regeneration and healing 70 % less."""
-    arena = duel(core, patch)
+    arena = item_duel(core, patch)
     slot = give(arena, "spirit_vessel", charges=3)
     enemy = arena.unit(5)
     use(arena, slot, enemy)
@@ -189,11 +186,10 @@ def test_a_vessel_lowers_healing_as_well(core: Any, patch: str) -> None:
 # ---- invisibility given ----
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_glimmer_resists_only_once_it_has_faded_in(core: Any, patch: str) -> None:
     """Tooltip: after 0.6 s both, invisibility and 45 % resistance. An attack shows its bearer, who fades again
     (public wikis)."""
-    arena = duel(core, patch, ally="sven", away=130)
+    arena = item_duel(core, patch, ally="sven", away=130)
     slot, a = give(arena, "glimmer_cape"), arena.unit(0)
     share = arena.magic(a)
     arena.world.order(a, "cast_unit", target=a, slot=slot)
@@ -205,7 +201,7 @@ def test_glimmer_resists_only_once_it_has_faded_in(core: Any, patch: str) -> Non
 
     look(0.4)
     look(0.4)
-    hit(arena, a, strong(arena, arena.unit(5)))
+    attack_once(arena, a, without_armor(arena, arena.unit(5)))
     look(0.2)
     look(0.8)
     assert seen == [(False, 1), (True, 0.55), (False, 1), (True, 0.55)]
@@ -215,7 +211,7 @@ def test_glimmer_resists_only_once_it_has_faded_in(core: Any, patch: str) -> Non
 
 def test_an_amulet_has_no_cooldown_on_its_bearer(core: Any) -> None:
     """Tooltip: no cooldown when it is used on oneself, 7 s after an ally."""
-    arena = duel(core)
+    arena = item_duel(core)
     slot = give(arena, "shadow_amulet")
     for target, waits in ((0, False), (1, True)):
         use(arena, slot, arena.unit(target))
@@ -225,8 +221,8 @@ def test_an_amulet_has_no_cooldown_on_its_bearer(core: Any) -> None:
 
 def test_veil_and_halberd_and_buckler_by_their_numbers(core: Any) -> None:
     """Tooltips: 25 % less resistance for 16 s within 600 of a point; +2 armor, 15 s on heroes and 30 s on others."""
-    arena = duel(core)
-    enemy, mate, ally = arena.unit(5), arena.unit(1), creep(arena, 0, -200, 100)
+    arena = item_duel(core)
+    enemy, mate, ally = arena.unit(5), arena.unit(1), lane_creep(arena, 0, -200, 100)
     share = arena.magic(enemy)
     slot = give(arena, "veil_of_discord")
     arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 500, y=CENTRE[1] + 590, slot=slot)
@@ -246,7 +242,7 @@ def test_veil_and_halberd_and_buckler_by_their_numbers(core: Any) -> None:
 def test_arcane_boots_reach_their_radius(core: Any, patch: str, reach: float, mana: float) -> None:
     """Tooltip: so much mana to allies within this radius."""
     for distance, gained in ((reach - 12, mana), (reach + 12, 0)):
-        arena = duel(core, patch)
+        arena = item_duel(core, patch)
         mate, slot = arena.unit(1), give(arena, "arcane_boots")
         arena.place(mate, -distance, 0)
         arena.still(mate)
@@ -259,7 +255,7 @@ def test_arcane_boots_reach_their_radius(core: Any, patch: str, reach: float, ma
 def test_midas_spares_ancients(core: Any) -> None:
     """Tooltip: not on ancient creeps."""
     for kind, taken in (("npc_dota_neutral_black_dragon", False), ("npc_dota_neutral_centaur_khan", True)):
-        arena = duel(core, away=2000)
+        arena = item_duel(core, away=2000)
         slot, target = give(arena, "hand_of_midas"), arena.dummy(200, 0, kind=kind)
         use(arena, slot, target)
         assert (arena.world.ability(0, "item_hand_of_midas")["ready"] > arena.world.time) == taken

@@ -5,17 +5,18 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, give, use
-from tests.dota.tooltip_scenes import PATCHES, cast, hold, scene, strengthen, strike
+from tests.dota.scenes.actions import attack_for, cast, give, hold, use
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import STUNNED
+from tests.dota.scenes.units import set_health
 
-STUNNED = 1
 CHAIN, SHIELD, GAZE = "lich_chain_frost", "lich_frost_shield", "lich_sinister_gaze"
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_frost_blast_hits_its_target_twice(core: Any, patch: str) -> None:
     """Tooltip: area damage within 200, and the primary target takes the most; all are slowed for 4 s."""
-    arena = scene(core, "lich", patch)
+    arena = duel(core, "lich", patch)
     enemy = arena.unit(5)
     near, far = arena.dummy(300, 185), arena.dummy(300, -215)
     hp, before = arena.hp(enemy), arena.world.unit(enemy)
@@ -33,7 +34,7 @@ def test_frost_blast_hits_its_target_twice(core: Any, patch: str) -> None:
 
 def near_tower(core: Any, team: int, patch: str) -> tuple[Arena, dict[str, Any]]:
     """Return a scene with Lich beside a tower of a team."""
-    arena = scene(core, "lich", patch, away=3000)
+    arena = duel(core, "lich", patch, away=3000)
     tower = next(u for u in arena.world.units("tower") if u["team"] == team and u["tier"] == 1)
     arena.world.set_unit(arena.unit(0), x=tower["x"] - 300, y=tower["y"] - 300)
     hold(arena, arena.unit(0))
@@ -55,7 +56,7 @@ def test_frost_shield_on_a_tower(core: Any) -> None:
 
 def test_a_pulse_a_second_slows_for_half_of_it(core: Any) -> None:
     """Tooltip: enemies within 600 take 20 damage each second at rank 1, and are 20 % slower for 0.5 s."""
-    arena = scene(core, "lich", away=560)
+    arena = duel(core, "lich", away=560)
     enemy = arena.unit(5)
     speed, hp = arena.world.unit(enemy)["move_speed"], arena.hp(enemy)
     cast(arena, SHIELD, 1, arena.unit(0), wait=0.2)
@@ -71,7 +72,7 @@ def test_a_pulse_a_second_slows_for_half_of_it(core: Any) -> None:
 
 def test_a_shield_outlives_lich(core: Any) -> None:
     """It is the bearer's buff: the ally keeps it, and its frost, when Lich dies."""
-    arena = scene(core, "lich")
+    arena = duel(core, "lich")
     ally, enemy = arena.unit(1), arena.unit(5)
     arena.place(ally, 200, 100)
     cast(arena, SHIELD, 4, ally, wait=0.5)
@@ -84,7 +85,7 @@ def test_a_shield_outlives_lich(core: Any) -> None:
 @pytest.mark.parametrize(("level", "share"), [(1, 0.32), (4, 0.5)])
 def test_gaze_draws_by_its_share_of_the_way(core: Any, level: int, share: float) -> None:
     """Tooltip: towards a point between the two; 32 to 50 % of the distance, in its duration."""
-    arena = scene(core, "lich", away=400)
+    arena = duel(core, "lich", away=400)
     enemy = arena.unit(5)
     cast(arena, GAZE, level, enemy, wait=3)
     moved = CENTRE[0] + 400 - arena.world.unit(enemy)["x"]
@@ -92,7 +93,7 @@ def test_gaze_draws_by_its_share_of_the_way(core: Any, level: int, share: float)
 
 
 def test_gaze_ends_with_its_channel(core: Any) -> None:
-    arena = scene(core, "lich", away=400)
+    arena = duel(core, "lich", away=400)
     enemy = arena.unit(5)
     cast(arena, GAZE, 4, enemy)
     assert arena.world.unit(enemy)["status"] & STUNNED
@@ -101,12 +102,11 @@ def test_gaze_ends_with_its_channel(core: Any) -> None:
     assert not arena.world.unit(enemy)["status"] & STUNNED
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_chain_frost_follows_a_blink(core: Any, patch: str) -> None:
     """Note: it cannot be disjointed."""
-    arena = scene(core, "lich", patch, enemies=("queenofpain", "viper"), away=700)
+    arena = duel(core, "lich", patch, enemy="queenofpain", away=700)
     enemy = arena.unit(5)
-    strengthen(arena, enemy)
+    set_health(arena, enemy)
     hp = arena.hp(enemy)
     arena.teach(5, "queenofpain_blink", 1)
     cast(arena, CHAIN, 1, enemy, wait=0.2)
@@ -117,11 +117,10 @@ def test_chain_frost_follows_a_blink(core: Any, patch: str) -> None:
     assert hp - arena.hp(enemy) == pytest.approx(damage * arena.amp(arena.unit(0)) * arena.magic(enemy), rel=1e-3)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize("scepter", [False, True])
 def test_a_scepter_lets_chain_frost_jump_on_and_on(core: Any, patch: str, scepter: bool) -> None:
     """Tooltip: up to 10 bounces after the first hit. Scepter: no limit, and 400 damage at rank 1."""
-    arena = scene(core, "lich", patch, away=3000)
+    arena = duel(core, "lich", patch, away=3000)
     pair = arena.dummy(300, 0, hp=60000), arena.dummy(380, 0, hp=60000)
     if scepter:
         give(arena, "ultimate_scepter")
@@ -133,10 +132,9 @@ def test_a_scepter_lets_chain_frost_jump_on_and_on(core: Any, patch: str, scepte
     assert hits > 25 if scepter else round(hits) == 11
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_chain_frost_passes_the_immune_without_harm(core: Any, patch: str) -> None:
     """`magic_immune_enemies`: it may be aimed at them and bounces to them, but neither slows nor hurts them."""
-    arena = scene(core, "lich", patch)
+    arena = duel(core, "lich", patch)
     enemy, creep = arena.unit(5), arena.dummy(300, 300, hp=20000)
     use(arena, give(arena, "black_king_bar", 5), hero=5)
     before = arena.world.unit(enemy)
@@ -149,7 +147,7 @@ def test_chain_frost_passes_the_immune_without_harm(core: Any, patch: str) -> No
 
 def test_chain_frost_ends_without_another_enemy_near(core: Any) -> None:
     """It bounces between enemies within 600: a second one 640 away is not reached."""
-    arena = scene(core, "lich", away=3000)
+    arena = duel(core, "lich", away=3000)
     give(arena, "ultimate_scepter")
     first, far = arena.dummy(300, 0), arena.dummy(940, 0)
     cast(arena, CHAIN, 1, first, wait=3)
@@ -159,7 +157,7 @@ def test_chain_frost_ends_without_another_enemy_near(core: Any) -> None:
 
 def test_chain_frost_lets_its_team_see(core: Any) -> None:
     """`vision_radius`: 800 around the orb."""
-    arena = scene(core, "lich", away=3000)
+    arena = duel(core, "lich", away=3000)
     first, second = arena.dummy(600, 0, hp=60000), arena.dummy(700, 0, hp=60000)
     give(arena, "ultimate_scepter")
     cast(arena, CHAIN, 1, first, wait=1.6)
@@ -175,11 +173,11 @@ def test_chain_frost_lets_its_team_see(core: Any) -> None:
 @pytest.mark.parametrize(("patch", "slow"), [("7.21d", 50), ("7.19", 40)])
 def test_attacks_slow_movement_and_attacks_with_the_talent(core: Any, patch: str, slow: float) -> None:
     """Talent: attacks apply 50 % (7.19: 40 %) movement and attack speed slow."""
-    arena = scene(core, "lich", patch)
+    arena = duel(core, "lich", patch)
     enemy = arena.unit(5)
     arena.world.teach(0, "special_bonus_unique_lich_2", 1)
     before = arena.world.unit(enemy)
-    strike(arena, arena.unit(0), enemy, wait=1.2)
+    attack_for(arena, arena.unit(0), enemy, seconds=1.2)
     after = arena.world.unit(enemy)
     assert before["attack_speed"] - after["attack_speed"] == pytest.approx(slow)
     assert before["move_speed"] - after["move_speed"] == pytest.approx(slow / 100 * arena.base_speed("nevermore"))
@@ -196,14 +194,14 @@ def test_frost_armor_slows_who_attacks_its_bearer(core: Any, building: bool) -> 
         arena.world.set_unit(arena.unit(5), x=tower["x"] + 300, y=tower["y"] + 300)
         arena.seconds(0.3)
     else:
-        arena = scene(core, "lich", "7.19")
+        arena = duel(core, "lich", "7.19")
         bearer = arena.unit(0)
     attacker = arena.unit(5)
-    strengthen(arena, attacker)
+    set_health(arena, attacker)
     armor, before = arena.world.unit(bearer)["armor"], arena.world.unit(attacker)
     cast(arena, "lich_frost_armor", 1, bearer)
     assert arena.world.unit(bearer)["armor"] - armor == pytest.approx(4)
-    strike(arena, attacker, bearer, wait=1.2)
+    attack_for(arena, attacker, bearer, seconds=1.2)
     after = arena.world.unit(attacker)
     assert before["attack_speed"] - after["attack_speed"] == pytest.approx(8)
     assert before["move_speed"] - after["move_speed"] == pytest.approx(0.08 * arena.base_speed("nevermore"))
@@ -212,7 +210,7 @@ def test_frost_armor_slows_who_attacks_its_bearer(core: Any, building: bool) -> 
 
 
 def test_frost_armor_lasts_40_seconds(core: Any) -> None:
-    arena = scene(core, "lich", "7.19")
+    arena = duel(core, "lich", "7.19")
     ally = arena.unit(1)
     armor = arena.world.unit(ally)["armor"]
     cast(arena, "lich_frost_armor", 4, ally)
@@ -224,7 +222,7 @@ def test_frost_armor_lasts_40_seconds(core: Any) -> None:
 
 def test_frost_armor_regenerates_with_the_talent(core: Any) -> None:
     """30 a second in 7.19, which strength raises by its share as every regeneration."""
-    arena = scene(core, "lich", "7.19")
+    arena = duel(core, "lich", "7.19")
     ally = arena.unit(1)
     arena.world.teach(0, "special_bonus_unique_lich_1", 1)
     bare = arena.world.unit(ally)["hp_regen"]
@@ -237,7 +235,7 @@ def test_frost_armor_regenerates_with_the_talent(core: Any) -> None:
 @pytest.mark.parametrize("level", [1, 4])
 def test_dark_ritual_turns_a_creep_into_mana(core: Any, level: int) -> None:
     """Tooltip of 7.19: 55 to 100 % of the creep's current health becomes mana of Lich."""
-    arena = scene(core, "lich", "7.19")
+    arena = duel(core, "lich", "7.19")
     creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + 200, CENTRE[1] + 100)
     arena.still(creep)
     arena.world.set_unit(creep, hp=200)
@@ -251,7 +249,7 @@ def test_dark_ritual_turns_a_creep_into_mana(core: Any, level: int) -> None:
 
 
 def test_dark_ritual_takes_no_enemies_and_no_heroes(core: Any) -> None:
-    arena = scene(core, "lich", "7.19")
+    arena = duel(core, "lich", "7.19")
     slot = arena.teach(0, "lich_dark_ritual", 1)
     enemy = arena.world.spawn("npc_dota_creep_badguys_melee", 1, CENTRE[0] + 200, CENTRE[1] + 100)
     for target in (enemy, arena.unit(1)):
@@ -264,7 +262,7 @@ def test_dark_ritual_takes_no_enemies_and_no_heroes(core: Any) -> None:
     ("lich_frost_armor", 1, 50, 5), ("lich_dark_ritual", 1, 0, 60), ("lich_dark_ritual", 4, 0, 18)])
 def test_costs_of_what_the_older_patch_has(core: Any, ability: str, level: int, mana: float, seconds: float) -> None:
     """Both from 1,000 or 400 away, after 0.4 s."""
-    arena = scene(core, "lich", "7.19")
+    arena = duel(core, "lich", "7.19")
     me = arena.unit(0)
     creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + 380, CENTRE[1])
     arena.still(creep)

@@ -4,16 +4,20 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give
-from tests.dota.staging import immune, order, speed_factor, stage, strong, until_cast
+from tests.dota.scenes.actions import give, make_immune, order, until_cast
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.readings import speed_factor
+from tests.dota.scenes.statuses import HEXED, STUNNED
+from tests.dota.scenes.units import set_health
 
-STUNNED, HEXED, HASTE = 1, 16, 2
+HASTE = 2
 
 
 def test_impale_reaches_as_much_farther_as_it_is_cast(core: Any) -> None:
     """500 + 325 long, 125 to each side; Aether Lens adds its 250 to the cast range."""
     for lens, reach in ((False, 950), (True, 1200)):
-        arena = stage(core, "lion", away=2000)
+        arena = duel(core, "lion", away=2000)
         if lens:
             give(arena, "aether_lens")
         near, far = arena.dummy(reach - 30, 0), arena.dummy(reach + 40, 60)
@@ -25,7 +29,7 @@ def test_impale_reaches_as_much_farther_as_it_is_cast(core: Any) -> None:
 def test_impale_is_aimed_at_a_unit_or_a_point(core: Any) -> None:
     """It flies to where a unit is when it is cast, and does not follow it."""
     for stays in (True, False):
-        arena = stage(core, "lion", away=450)
+        arena = duel(core, "lion", away=450)
         target = arena.unit(5)
         order(arena, "lion_impale", 1, target)
         until_cast(arena, "lion_impale")
@@ -38,7 +42,7 @@ def test_impale_is_aimed_at_a_unit_or_a_point(core: Any) -> None:
 @pytest.mark.parametrize(("patch", "flat", "percent"), [("7.21d", 0, 15), ("7.19", 50, 0)])
 def test_hex_replaces_the_base_speed_only(core: Any, patch: str, flat: int, percent: int) -> None:
     """Note: a base speed of 140. Boots of Speed, 15 % (7.19: 50), and what agility adds still count."""
-    arena = stage(core, "lion", patch=patch)
+    arena = duel(core, "lion", patch=patch)
     target = arena.unit(5)
     factor = speed_factor(arena, target)
     give(arena, "boots", hero=5)
@@ -50,7 +54,7 @@ def test_hex_replaces_the_base_speed_only(core: Any, patch: str, flat: int, perc
 
 def test_hex_leaves_haste(core: Any) -> None:
     """Note: what grants the greatest speed is not disabled."""
-    arena = stage(core, "lion")
+    arena = duel(core, "lion")
     target = arena.unit(5)
     arena.world.rune(target, HASTE)
     arena.seconds(0.2)
@@ -62,7 +66,7 @@ def test_hex_leaves_haste(core: Any) -> None:
 
 def test_a_hexed_hero_does_nothing_but_walk(core: Any) -> None:
     """It ends a channel; neither abilities nor items nor attacks until it is over."""
-    arena = stage(core, "lion", enemy="lion")
+    arena = duel(core, "lion", enemy="lion")
     target, other = arena.unit(5), arena.unit(0)
     give(arena, "faerie_fire", hero=5, charges=1)
     order(arena, "lion_mana_drain", 4, other, hero=5)
@@ -87,7 +91,7 @@ def test_a_hexed_hero_does_nothing_but_walk(core: Any) -> None:
 @pytest.mark.parametrize(("patch", "flag"), [("7.21d", 2), ("7.19", 0)])
 def test_what_dispels_a_hex(core: Any, patch: str, flag: int) -> None:
     """7.21d: a strong dispel; 7.19: nothing (both files)."""
-    arena = stage(core, "lion", patch=patch)
+    arena = duel(core, "lion", patch=patch)
     order(arena, "lion_voodoo", 1, arena.unit(5))
     arena.seconds(0.3)
     assert [m["flags"] & 3 for m in arena.modifiers(arena.unit(5), "lion_voodoo")] == [flag]
@@ -97,7 +101,7 @@ def test_what_dispels_a_hex(core: Any, patch: str, flag: int) -> None:
 def test_more_links_drain_and_slow_any_unit_with_mana(core: Any, patch: str, slow: int) -> None:
     """Tooltip of the talent: two more enemy units with a mana pool within 400 of the first. They are slowed like it, as
     long as their link lasts. 120 mana a second at rank 4."""
-    arena = stage(core, "lion", patch=patch)
+    arena = duel(core, "lion", patch=patch)
     arena.world.teach(0, "special_bonus_unique_lion", 1)
     target = arena.unit(5)
     casters = [arena.dummy(350, 250, kind="npc_dota_neutral_satyr_hellcaller"), arena.dummy(350, -250)]
@@ -126,21 +130,21 @@ def test_more_links_drain_and_slow_any_unit_with_mana(core: Any, patch: str, slo
 
 def test_mana_drain_ends_when_its_target_is_immune(core: Any) -> None:
     """The files: it does not reach the spell-immune."""
-    arena = stage(core, "lion")
+    arena = duel(core, "lion")
     order(arena, "lion_mana_drain", 4, arena.unit(5))
     arena.seconds(1)
     assert arena.world.unit(arena.unit(0))["act"] == "channel"
-    immune(arena, 5)
+    make_immune(arena, 5)
     mana = arena.world.unit(arena.unit(5))["mana"]
     arena.seconds(0.5)
     assert arena.world.unit(arena.unit(0))["act"] != "channel"
     assert arena.world.unit(arena.unit(5))["mana"] == pytest.approx(mana, abs=0.1)
 
 
-def fingered(arena: Arena, dodge: bool) -> float:
+def finger_damage(arena: Arena, dodge: bool) -> float:
     """Return the health lost by a target that escapes into a cyclone before the damage comes, or does not."""
     target = arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     slot = give(arena, "cyclone", hero=5)
     order(arena, "lion_finger_of_death", 1, target)
     until_cast(arena, "lion_finger_of_death")
@@ -153,14 +157,14 @@ def fingered(arena: Arena, dodge: bool) -> float:
 
 def test_finger_is_avoided_within_a_quarter_of_a_second(core: Any) -> None:
     """Note: 0.25 s pass between the cast and the damage."""
-    assert fingered(stage(core, "lion"), dodge=False) > 400
-    assert fingered(stage(core, "lion"), dodge=True) == 0
+    assert finger_damage(duel(core, "lion"), dodge=False) > 400
+    assert finger_damage(duel(core, "lion"), dodge=True) == 0
 
 
 @pytest.mark.parametrize(("patch", "more"), [("7.21d", 50), ("7.19", 0)])
 def test_finger_grows_by_kills_since_7_20(core: Any, patch: str, more: int) -> None:
     """Patch 7.20: 50 more damage for each hero killed."""
-    arena = stage(core, "lion", patch=patch)
+    arena = duel(core, "lion", patch=patch)
     arena.world.set_unit(arena.unit(5), hp=100)
     order(arena, "lion_finger_of_death", 1, arena.unit(5))
     arena.seconds(1)
@@ -176,7 +180,7 @@ def test_finger_grows_by_kills_since_7_20(core: Any, patch: str, more: int) -> N
 
 def test_the_scepters_finger_grows_by_all_whom_it_kills(core: Any) -> None:
     """Scepter: 725 to all units within 325 of the target; each hero that dies of it counts."""
-    arena = stage(core, "lion")
+    arena = duel(core, "lion")
     give(arena, "ultimate_scepter")
     arena.place(arena.unit(6), 300, 250)
     for hero in (5, 6):
@@ -190,7 +194,7 @@ def test_the_scepters_finger_grows_by_all_whom_it_kills(core: Any) -> None:
 @pytest.mark.parametrize(("patch", "talent", "more"), [("7.21d", "cast_range_100", 100), ("7.19", "cast_range_75", 75)])
 def test_the_cast_range_talent(core: Any, patch: str, talent: str, more: int) -> None:
     """Hex from 500 and so much more, between edges of 24 each."""
-    arena = stage(core, "lion", patch=patch)
+    arena = duel(core, "lion", patch=patch)
     arena.world.teach(0, "special_bonus_" + talent, 1)
     walked = []
     for away in (548 + more - 15, 548 + more + 15):
@@ -206,7 +210,7 @@ def test_the_cast_range_talent(core: Any, patch: str, talent: str, more: int) ->
 
 def test_no_dispel_takes_the_slow_of_a_drain(core: Any) -> None:
     """Files."""
-    arena = stage(core, "lion")
+    arena = duel(core, "lion")
     order(arena, "lion_mana_drain", 1, arena.unit(5))
     arena.seconds(0.8)
     assert [m["flags"] & 3 for m in arena.modifiers(arena.unit(5), "lion_mana_drain")] == [0]

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, give, use
-from tests.dota.staging import PATCHES, immune, order, stage, strong, until_cast
+from tests.dota.scenes.actions import give, make_immune, order, until_cast, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import DISARMED, STUNNED
+from tests.dota.scenes.units import set_health
 
-STUNNED, DISARMED = 1, 1 << 3
 
-
-@pytest.mark.parametrize("patch", PATCHES)
 def test_death_pulse_cannot_be_disjointed(core: Any, patch: str) -> None:
     """Note. Queen of Pain blinks away, and the pulse follows her: 100 magical damage at rank 1."""
-    arena = stage(core, "necrolyte", enemy="queenofpain", away=450, patch=patch)
+    arena = duel(core, "necrolyte", enemy="queenofpain", away=450, patch=patch)
     target = arena.unit(5)
     hp = arena.hp(target)
     arena.teach(5, "queenofpain_blink", 4)
@@ -29,9 +29,9 @@ def test_death_pulse_cannot_be_disjointed(core: Any, patch: str) -> None:
 
 def test_death_pulse_heals_himself_and_the_immune(core: Any) -> None:
     """Tooltip: allied units; note: spell-immune ones too. 60 at rank 1."""
-    arena = stage(core, "necrolyte", ally="sven")
+    arena = duel(core, "necrolyte", ally="sven")
     arena.place(arena.unit(1), -200, 0)
-    immune(arena, 1)
+    make_immune(arena, 1)
     for hero in (0, 1):
         arena.world.set_unit(arena.unit(hero), hp=200)
     order(arena, "necrolyte_death_pulse", 1)
@@ -42,7 +42,7 @@ def test_death_pulse_heals_himself_and_the_immune(core: Any) -> None:
 
 def test_ghost_shroud_amplifies_all_restoration(core: Any) -> None:
     """Restoration amplification 75 %: what he regenerates of health and mana, and heals such as Death Pulse's 60."""
-    arena = stage(core, "necrolyte", away=2000)
+    arena = duel(core, "necrolyte", away=2000)
     a = arena.unit(0)
     order(arena, "necrolyte_sadist", 1)
     arena.world.set_unit(a, extra_hp_regen=0, extra_mana_regen=0)
@@ -64,7 +64,7 @@ def test_ghost_shroud_amplifies_all_restoration(core: Any) -> None:
 
 
 def test_ghost_shroud_keeps_him_from_attacking(core: Any) -> None:
-    arena = stage(core, "necrolyte")
+    arena = duel(core, "necrolyte")
     order(arena, "necrolyte_sadist", 1)
     arena.seconds(0.2)
     assert arena.world.unit(arena.unit(0))["status"] & DISARMED
@@ -79,9 +79,9 @@ def test_ghost_shroud_keeps_him_from_attacking(core: Any) -> None:
 def test_heartstopper_ends_no_salve(core: Any, near: bool) -> None:
     """Note: it disables no items. Its loss of health is no damage event (patch 7.22b): a salve, 50
     a second, works on, and spell lifesteal gives nothing back."""
-    arena = stage(core, "necrolyte", away=300 if near else 2000)
+    arena = duel(core, "necrolyte", away=300 if near else 2000)
     a, target = arena.unit(0), arena.unit(5)
-    strong(arena, target, hp=4000)
+    set_health(arena, target, hp=4000)
     arena.world.set_unit(target, hp=2000)
     arena.teach(0, "necrolyte_heartstopper_aura", 1)
     give(arena, "octarine_core")
@@ -99,7 +99,7 @@ def test_heartstopper_ends_no_salve(core: Any, near: bool) -> None:
     ("7.19", "necrolyte_death_pulse", "necrolyte_heartstopper_aura")])
 def test_which_ability_regenerates_by_kills(core: Any, patch: str, ability: str, other: str) -> None:
     """Patch 7.20 moved it. Each unit counts once, a denied creep too, a hero six times."""
-    arena = stage(core, "necrolyte", away=2000, patch=patch)
+    arena = duel(core, "necrolyte", away=2000, patch=patch)
     a = arena.unit(0)
     arena.world.teach(0, ability, 0)
     arena.teach(0, other, 1)
@@ -115,13 +115,12 @@ def test_which_ability_regenerates_by_kills(core: Any, patch: str, ability: str,
     assert arena.world.unit(a)["mana_regen"] > 7 * (3 if patch == "7.21d" else 2.25) - 0.1
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_scythe_stuns_the_immune_without_damage(core: Any, patch: str) -> None:
     """Note."""
-    arena = stage(core, "necrolyte", patch=patch)
+    arena = duel(core, "necrolyte", patch=patch)
     target = arena.unit(5)
     arena.world.set_unit(target, hp=100)
-    immune(arena, 5)
+    make_immune(arena, 5)
     hp = arena.hp(target)
     order(arena, "necrolyte_reapers_scythe", 3, target)
     arena.seconds(1)
@@ -132,9 +131,9 @@ def test_scythe_stuns_the_immune_without_damage(core: Any, patch: str) -> None:
 
 def test_scythe_damages_at_the_end_of_its_stun(core: Any) -> None:
     """Note: 1.5 s after the cast; 0.9 of the missing health at rank 3, of a hero with half of 2,000."""
-    arena = stage(core, "necrolyte")
+    arena = duel(core, "necrolyte")
     target = arena.unit(5)
-    strong(arena, target, hp=2000)
+    set_health(arena, target, hp=2000)
     arena.world.set_unit(target, hp=1000)
     order(arena, "necrolyte_reapers_scythe", 3, target)
     until_cast(arena, "necrolyte_reapers_scythe")
@@ -150,7 +149,7 @@ def test_scythe_damages_at_the_end_of_its_stun(core: Any) -> None:
 
 def test_scythe_goes_on_without_him(core: Any) -> None:
     """Any kill under its effect is his, also when he died before it struck."""
-    arena = stage(core, "necrolyte")
+    arena = duel(core, "necrolyte")
     target = arena.unit(5)
     arena.world.set_unit(target, hp=60)
     order(arena, "necrolyte_reapers_scythe", 3, target)

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, use
-from tests.dota.staging import PATCHES, immune, order, stage, strong, until_cast
+from tests.dota.scenes.actions import give, make_immune, order, until_cast, use
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.units import set_health
 
 RAZE = "nevermore_shadowraze1"
 
@@ -18,12 +20,11 @@ def souls(arena: Arena, count: int, rank: int = 4) -> None:
     assert arena.world.ability(0, "nevermore_necromastery")["stacks"] == count
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_a_raze_renews_all_its_stacks(core: Any, patch: str) -> None:
     """Note: the duration, 8 s, refreshes on each gain. Razes at 0 and 5 s: the third, at 12.4 s, finds two stacks."""
-    arena = stage(core, "nevermore", enemy="sven", away=200, patch=patch)
+    arena = duel(core, "nevermore", enemy="sven", away=200, patch=patch)
     target = arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     for raze, away in ((RAZE, 200), ("nevermore_shadowraze2", 450)):
         arena.place(target, away, 0)
         order(arena, raze, 4)
@@ -44,7 +45,7 @@ def test_a_raze_renews_all_its_stacks(core: Any, patch: str) -> None:
 
 def test_souls_of_denies_neutrals_and_heroes(core: Any) -> None:
     """Note: denies and neutral creeps count; tooltip: a hero is worth twelve. 2 damage for each."""
-    arena = stage(core, "nevermore", away=2000)
+    arena = duel(core, "nevermore", away=2000)
     a = arena.unit(0)
     arena.teach(0, "nevermore_necromastery", 4)
     plain = arena.world.unit(a)["dmg_bonus"]
@@ -58,7 +59,7 @@ def test_souls_of_denies_neutrals_and_heroes(core: Any) -> None:
 
 def test_presence_adds_to_other_armor_reductions(core: Any) -> None:
     """Note: it stacks fully. Medallion of Courage takes its own on top of 7 at rank 4 and 5 more of the talent."""
-    arena = stage(core, "nevermore", enemy="sven", away=2500)
+    arena = duel(core, "nevermore", enemy="sven", away=2500)
     target = arena.unit(5)
     armor = arena.world.unit(target)["armor"]
     arena.world.teach(0, "special_bonus_unique_nevermore_5", 1)
@@ -74,7 +75,7 @@ def test_presence_adds_to_other_armor_reductions(core: Any) -> None:
 
 @pytest.mark.parametrize(("patch", "radius"), [("7.21d", 1200), ("7.19", 900)])
 def test_presence_reaches_its_radius(core: Any, patch: str, radius: int) -> None:
-    arena = stage(core, "nevermore", enemy="sven", away=2500, patch=patch)
+    arena = duel(core, "nevermore", enemy="sven", away=2500, patch=patch)
     target = arena.unit(5)
     armor = arena.world.unit(target)["armor"]
     arena.teach(0, "nevermore_dark_lord", 1)
@@ -89,7 +90,7 @@ def test_presence_reaches_its_radius(core: Any, patch: str, radius: int) -> None
 @pytest.mark.parametrize(("count", "scepter", "lines"), [(1, False, 0), (7, False, 3), (36, False, 18), (46, True, 23)])
 def test_requiem_has_a_line_for_two_souls(core: Any, count: int, scepter: bool, lines: int) -> None:
     """Note: at most 18 lines, 23 with the scepter, which raises the most of 36 souls to 46."""
-    arena = stage(core, "nevermore", away=3000)
+    arena = duel(core, "nevermore", away=3000)
     if scepter:
         give(arena, "ultimate_scepter")
     souls(arena, count)
@@ -99,16 +100,15 @@ def test_requiem_has_a_line_for_two_souls(core: Any, count: int, scepter: bool, 
     assert arena.world.projectiles() == lines
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_requiem_weakens_the_immune_without_damage(core: Any, patch: str) -> None:
     """Note: the reductions of speed and attack damage go through spell immunity: 25 % and half, for 5 s."""
-    arena = stage(core, "nevermore", enemy="sven", patch=patch)
+    arena = duel(core, "nevermore", enemy="sven", patch=patch)
     target = arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     souls(arena, 2)
     order(arena, "nevermore_requiem", 1)
     arena.seconds(1.3)
-    immune(arena, 5)
+    make_immune(arena, 5)
     before, hp = arena.world.unit(target), arena.hp(target)
     until_cast(arena, "nevermore_requiem")
     arena.seconds(1)
@@ -123,7 +123,7 @@ def test_requiem_weakens_the_immune_without_damage(core: Any, patch: str) -> Non
 @pytest.mark.parametrize(("rank", "cooling", "lines"), [(0, False, 0), (1, False, 4), (1, True, 4)])
 def test_requiem_at_death_whatever_its_cooldown(core: Any, rank: int, cooling: bool, lines: int) -> None:
     """Tooltip: cast at his death, with half of 16 souls; not before it is learned."""
-    arena = stage(core, "nevermore", away=3000)
+    arena = duel(core, "nevermore", away=3000)
     souls(arena, 16)
     if cooling:
         order(arena, "nevermore_requiem", rank)
@@ -140,7 +140,7 @@ def test_requiem_at_death_whatever_its_cooldown(core: Any, rank: int, cooling: b
 def test_lines_near_him_meet_one_unit_often(core: Any) -> None:
     """Tooltip: units near him are damaged by several lines. Eighteen lines of 250 in width, 160 each at rank 3: one who
     stands 60 away is within 125 of all of them, one 900 away of those within 405 of him."""
-    arena = stage(core, "nevermore", enemy="sven", away=3000)
+    arena = duel(core, "nevermore", enemy="sven", away=3000)
     souls(arena, 36)
     near, far = arena.dummy(60, 0, hp=20000), arena.dummy(-900, 0, hp=20000)
     order(arena, "nevermore_requiem", 3)

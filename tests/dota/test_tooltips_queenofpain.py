@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE
-from tests.dota.staging import PATCHES, immune, order, stage, strong, until_cast
+from tests.dota.scenes.actions import make_immune, order, until_cast
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.units import set_health
 
 INVISIBILITY = 3
 
@@ -15,9 +17,9 @@ INVISIBILITY = 3
 def test_shadow_strike_slows_less_each_second(core: Any, patch: str, tick: int) -> None:
     """Note: the target regains its speed every second, of 50 % at rank 4 a fifteenth each time. 125 damage at once, and
     90 (7.19: 75) every 3 s."""
-    arena = stage(core, "queenofpain", patch=patch)
+    arena = duel(core, "queenofpain", patch=patch)
     target = arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     speed = arena.world.unit(target)["move_speed"]
     order(arena, "queenofpain_shadow_strike", 4, target)
     while not arena.modifiers(target, "queenofpain_shadow_strike"):
@@ -37,7 +39,7 @@ def test_shadow_strike_slows_less_each_second(core: Any, patch: str, tick: int) 
 
 def test_the_dagger_is_disjointed(core: Any) -> None:
     """Unlike the scream: a projectile of 900."""
-    arena = stage(core, "queenofpain", enemy="queenofpain", away=440)
+    arena = duel(core, "queenofpain", enemy="queenofpain", away=440)
     target = arena.unit(5)
     hp = arena.hp(target)
     arena.place(arena.unit(0), 0, 0)
@@ -48,10 +50,9 @@ def test_the_dagger_is_disjointed(core: Any) -> None:
     assert arena.hp(target) == hp
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_scream_cannot_be_disjointed(core: Any, patch: str) -> None:
     """Note. She blinks away while it flies: 75 at rank 1."""
-    arena = stage(core, "queenofpain", enemy="queenofpain", away=460, patch=patch)
+    arena = duel(core, "queenofpain", enemy="queenofpain", away=460, patch=patch)
     target = arena.unit(5)
     hp = arena.hp(target)
     order(arena, "queenofpain_blink", 4, at=(1000, 300), hero=5)
@@ -65,7 +66,7 @@ def test_scream_cannot_be_disjointed(core: Any, patch: str) -> None:
 
 def test_scream_hits_the_invisible(core: Any) -> None:
     """Note."""
-    arena = stage(core, "queenofpain")
+    arena = duel(core, "queenofpain")
     target = arena.unit(5)
     arena.world.rune(target, INVISIBILITY)
     arena.seconds(2.5)
@@ -78,10 +79,10 @@ def test_scream_hits_the_invisible(core: Any) -> None:
 
 def test_scream_frightens_only_whom_it_damages(core: Any) -> None:
     """Tooltip of the talent: enemies damaged by it. The spell-immune are not."""
-    arena = stage(core, "queenofpain")
+    arena = duel(core, "queenofpain")
     arena.world.teach(0, "special_bonus_unique_queen_of_pain_2", 1)
     arena.place(arena.unit(6), 300, 150)
-    immune(arena, 6)
+    make_immune(arena, 6)
     order(arena, "queenofpain_scream_of_pain", 1)
     arena.seconds(0.6)
     afraid = [bool(arena.modifiers(arena.unit(h), "queenofpain_scream")) for h in (5, 6)]
@@ -91,10 +92,10 @@ def test_scream_frightens_only_whom_it_damages(core: Any) -> None:
 @pytest.mark.parametrize(("patch", "damage", "far"), [("7.21d", 340, 350), ("7.19", 320, 0)])
 def test_sonic_wave_knocks_back_since_7_20(core: Any, patch: str, damage: int, far: int) -> None:
     """Patch 7.20: 350 over 1.4 s, away from her, of the spell-immune too; pure damage of 340 (7.19: 320)."""
-    arena = stage(core, "queenofpain", away=150, patch=patch)
+    arena = duel(core, "queenofpain", away=150, patch=patch)
     target = arena.unit(5)
-    strong(arena, target)
-    immune(arena, 5)
+    set_health(arena, target, hp=5000)
+    make_immune(arena, 5)
     before, hp = arena.world.unit(target)["x"], arena.hp(target)
     order(arena, "queenofpain_sonic_wave", 1, at=(600, 0))
     until_cast(arena, "queenofpain_sonic_wave")
@@ -109,7 +110,7 @@ def test_sonic_wave_knocks_back_since_7_20(core: Any, patch: str, damage: int, f
 
 def test_sonic_wave_reaches_its_length_and_its_radius(core: Any) -> None:
     """Files: 900 long, 100 wide at first and 450 at the end."""
-    arena = stage(core, "queenofpain", away=3000)
+    arena = duel(core, "queenofpain", away=3000)
     places = {(1330, 0): True, (1370, 0): False, (850, 400): True, (60, 150): False}
     creeps = {place: arena.dummy(*place) for place in places}
     order(arena, "queenofpain_sonic_wave", 1, at=(700, 0))
@@ -119,7 +120,7 @@ def test_sonic_wave_reaches_its_length_and_its_radius(core: Any) -> None:
 
 def test_the_talents_spell_block(core: Any) -> None:
     """It blocks one spell every 15 s."""
-    arena = stage(core, "queenofpain", enemy="lion")
+    arena = duel(core, "queenofpain", enemy="lion")
     arena.world.teach(0, "special_bonus_spell_block_15", 1)
     hexed = []
     for wait in (0.0, 12.5, 12.5):
@@ -132,9 +133,9 @@ def test_the_talents_spell_block(core: Any) -> None:
 
 def test_the_talents_spell_lifesteal(core: Any) -> None:
     """30 % of what her spells do."""
-    arena = stage(core, "queenofpain")
+    arena = duel(core, "queenofpain")
     a, target = arena.unit(0), arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     arena.world.teach(0, "special_bonus_spell_lifesteal_30", 1)
     arena.world.set_unit(a, hp=100)
     order(arena, "queenofpain_scream_of_pain", 4)
@@ -144,7 +145,7 @@ def test_the_talents_spell_lifesteal(core: Any) -> None:
 
 def test_no_blink_while_rooted(core: Any) -> None:
     """Files: roots disable it."""
-    arena = stage(core, "queenofpain", enemy="crystal_maiden")
+    arena = duel(core, "queenofpain", enemy="crystal_maiden")
     arena.teach(0, "queenofpain_blink", 1)
     assert arena.world.ability(0, "queenofpain_blink")["castable"]
     order(arena, "crystal_maiden_frostbite", 1, arena.unit(0), hero=5)

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import FRAME, Arena, give
-from tests.dota.staging import PATCHES, immune, order, stage, strong, until_cast
+from tests.dota.scenes.actions import give, make_immune, order, until_cast
+from tests.dota.scenes.arena import FRAME, Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.units import set_health
 
 HASTE = 2
 
@@ -14,9 +16,9 @@ HASTE = 2
 @pytest.mark.parametrize(("patch", "slowed"), [("7.21d", True), ("7.19", False)])
 def test_plasma_slows_since_7_20(core: Any, patch: str, slowed: bool) -> None:
     """Damage at rank 4 out and back: 45 to 185 by distance out of 700, in 7.19 90 to 370; 7.20 added the slow."""
-    arena = stage(core, "razor", away=350, patch=patch)
+    arena = duel(core, "razor", away=350, patch=patch)
     target = arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     low, high = (45, 185) if slowed else (90, 370)
     order(arena, "razor_plasma_field", 4)
     arena.seconds(1)
@@ -29,7 +31,7 @@ def test_plasma_slows_since_7_20(core: Any, patch: str, slowed: bool) -> None:
 @pytest.mark.parametrize(("lens", "holds", "breaks"), [(False, 780, 830), (True, 1030, 1080)])
 def test_link_breaks_at_its_length(core: Any, lens: bool, holds: int, breaks: int) -> None:
     """Note: beyond 800, or as much more as Aether Lens adds to the cast range: 250 (220 when the note was written)."""
-    arena = stage(core, "razor")
+    arena = duel(core, "razor")
     razor, target = arena.unit(0), arena.unit(5)
     if lens:
         give(arena, "aether_lens")
@@ -48,7 +50,7 @@ def test_link_breaks_at_its_length(core: Any, lens: bool, holds: int, breaks: in
 @pytest.mark.parametrize("dies", ["target", "razor"])
 def test_link_breaks_when_one_dies(core: Any, dies: str) -> None:
     """Note. The one who dies is rid of it, the other keeps what was drawn: 18 s from the last of it."""
-    arena = stage(core, "razor", enemy="sven")
+    arena = duel(core, "razor", enemy="sven")
     razor, target = arena.unit(0), arena.unit(5)
     before = {u: arena.world.unit(u)["dmg_bonus"] for u in (razor, target)}
     order(arena, "razor_static_link", 4, target)
@@ -65,9 +67,9 @@ def test_link_breaks_when_one_dies(core: Any, dies: str) -> None:
 
 def test_link_drains_for_eight_seconds_from_the_immune_too(core: Any) -> None:
     """28 a second at rank 4 for 8 s; note: it can target the spell-immune."""
-    arena = stage(core, "razor")
+    arena = duel(core, "razor")
     razor = arena.unit(0)
-    immune(arena, 5)
+    make_immune(arena, 5)
     before = arena.world.unit(razor)["dmg_bonus"]
     order(arena, "razor_static_link", 4, arena.unit(5))
     arena.seconds(12)
@@ -76,7 +78,7 @@ def test_link_drains_for_eight_seconds_from_the_immune_too(core: Any) -> None:
 
 def test_link_shows_what_is_around_its_target(core: Any) -> None:
     """800 around it for 3.34 s. At night Razor sees no farther than 800 himself."""
-    arena = stage(core, "razor", away=500)
+    arena = duel(core, "razor", away=500)
     arena.world.set_time(305.0)
     for hero, x in ((0, 0), (1, -3000), (5, 500), (6, 1150)):
         arena.place(arena.unit(hero), x, 0, math.pi)
@@ -93,9 +95,9 @@ def test_link_shows_what_is_around_its_target(core: Any) -> None:
 def test_current_of_7_19_jolts_one_unit(core: Any, rank: int) -> None:
     """7.19: every 5 s a random enemy within 350 takes 60 to 180, is slowed by 40 % for 0.5 to 2 s, and loses what a
     basic dispel takes."""
-    arena = stage(core, "razor", patch="7.19")
+    arena = duel(core, "razor", patch="7.19")
     target, far = arena.unit(5), arena.unit(6)
-    strong(arena, target, far)
+    set_health(arena, target, far, hp=5000)
     arena.place(far, 380, 0)
     arena.place(target, 300, 0)
     arena.seconds(0.2)
@@ -119,12 +121,11 @@ def test_current_of_7_19_jolts_one_unit(core: Any, rank: int) -> None:
     assert arena.hp(far) == 5000
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize("scepter", [False, True])
 def test_the_scepters_storm_strikes_towers(core: Any, patch: str, scepter: bool) -> None:
     """Scepter: 40 physical damage every 0.6 s to towers too, which lose 1 armor each time. The weakest in reach, here
     a tower of 1,800 and a creep of 5,000, is struck."""
-    arena = stage(core, "razor", patch=patch)
+    arena = duel(core, "razor", patch=patch)
     tower = near_tower(arena, tier=1)
     if scepter:
         give(arena, "ultimate_scepter")
@@ -144,7 +145,7 @@ def test_the_scepters_storm_strikes_towers(core: Any, patch: str, scepter: bool)
 
 def test_the_scepters_storm_chooses_its_buildings(core: Any) -> None:
     """Scepter: towers, barracks and the Ancient. Not what is protected, as a tower of the second tier is."""
-    arena = stage(core, "razor")
+    arena = duel(core, "razor")
     tower = near_tower(arena, tier=2)
     rax = next(u["index"] for u in arena.world.units("barracks") if u["type"] == "npc_dota_badguys_range_rax_mid")
     shrine = next(u["index"] for u in arena.world.units("shrine") if u["team"] == 1)
@@ -172,7 +173,7 @@ def near_tower(arena: Arena, tier: int) -> int:
 def stand_at(arena: Arena, building: int, *others: int) -> None:
     """Place Razor and other units 300 from the building, safe from its attacks, and everyone else far away."""
     b = arena.world.unit(building)
-    strong(arena, arena.unit(0), hp=20000)
+    set_health(arena, arena.unit(0), hp=20000)
     for hero in (1, 5, 6):
         arena.place(arena.unit(hero), -3000, 3000 + 200 * hero)
     for i, unit in enumerate((arena.unit(0), *others)):
@@ -180,10 +181,9 @@ def stand_at(arena: Arena, building: int, *others: int) -> None:
     arena.seconds(0.2)
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize(("rank", "percent"), [(1, 4), (4, 16)])
 def test_current_makes_him_faster(core: Any, patch: str, rank: int, percent: int) -> None:
-    arena = stage(core, "razor", away=2000, patch=patch)
+    arena = duel(core, "razor", away=2000, patch=patch)
     arena.world.teach(0, "razor_unstable_current", 0)
     speed = arena.world.unit(arena.unit(0))["move_speed"]
     arena.teach(0, "razor_unstable_current", rank)

@@ -5,23 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, FRAME, Arena
-from tests.dota.staging import PATCHES, immune, order, stage, strong, until_cast
-
-INVISIBLE, BANISHED = 1 << 6, 1 << 9
-
-
-def armor_factor(arena: Arena, unit: int) -> float:
-    """Return the share of physical damage that passes (patch 7.20)."""
-    armor = arena.world.unit(unit)["armor"]
-    return float(1 - 0.052 * armor / (0.9 + 0.048 * abs(armor)))
-
-
+from tests.dota.scenes.actions import make_immune, order, until_cast
+from tests.dota.scenes.arena import CENTRE, FRAME
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.readings import damage_range, physical_share
+from tests.dota.scenes.statuses import BANISHED, INVISIBLE
+from tests.dota.scenes.units import set_health
 
 
 def test_smoke_silences_without_muting(core: Any) -> None:
     """Note: active items still work."""
-    arena = stage(core, "riki")
+    arena = duel(core, "riki")
     arena.teach(5, "nevermore_shadowraze1", 1)
     assert arena.world.give_item(5, "item_faerie_fire", 1)
     order(arena, "riki_smoke_screen", 1, at=(300, 0))
@@ -32,7 +26,7 @@ def test_smoke_silences_without_muting(core: Any) -> None:
 
 def test_smoke_lingers_for_half_a_second(core: Any) -> None:
     """Public wikis."""
-    arena = stage(core, "riki")
+    arena = duel(core, "riki")
     target = arena.unit(5)
     order(arena, "riki_smoke_screen", 4, at=(300, 0))
     arena.seconds(1)
@@ -47,7 +41,7 @@ def test_smoke_lingers_for_half_a_second(core: Any) -> None:
 def test_blink_strike_damages_then_backstabs(core: Any, patch: str, rank: int, bonus: int) -> None:
     """Notes: its damage comes before the next attack, which is a backstab. He attacks by himself (public wikis): his
     attack and 0.4 of his agility at rank 1 of Cloak and Dagger."""
-    arena = stage(core, "riki", patch=patch)
+    arena = duel(core, "riki", patch=patch)
     arena.place(arena.unit(5), 2500, 400)
     arena.teach(0, "riki_permanent_invisibility", 1)
     riki, target = arena.unit(0), arena.dummy(400, 0)
@@ -62,12 +56,13 @@ def test_blink_strike_damages_then_backstabs(core: Any, patch: str, rank: int, b
         if 5000 - arena.hp(target) > first + 1:
             break
     u = arena.world.unit(riki)
-    low, high = ((u[k] + u["dmg_bonus"] + 0.4 * u["agi"]) * armor_factor(arena, target) for k in ("dmg_min", "dmg_max"))
+    share = physical_share(arena.world.unit(target)["armor"])
+    low, high = (share * (damage + 0.4 * u["agi"]) for damage in damage_range(arena, riki))
     assert low - 1 <= 5000 - arena.hp(target) - first <= high + 1
 
 
 def test_blink_strike_to_an_ally_does_no_damage(core: Any) -> None:
-    arena = stage(core, "riki")
+    arena = duel(core, "riki")
     riki, ally = arena.unit(0), arena.unit(1)
     arena.place(ally, -400, 0, 0.0)
     hp = arena.hp(ally)
@@ -77,12 +72,11 @@ def test_blink_strike_to_an_ally_does_no_damage(core: Any) -> None:
     assert arena.hp(ally) == hp
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_blink_strike_at_the_immune(core: Any, patch: str) -> None:
     """Patch 7.16: "riki_blink_strike" can be cast on them; its damage is magical."""
-    arena = stage(core, "riki", patch=patch)
+    arena = duel(core, "riki", patch=patch)
     riki, target = arena.unit(0), arena.unit(5)
-    immune(arena, 5)
+    make_immune(arena, 5)
     hp = arena.hp(target)
     order(arena, "riki_blink_strike", 4, target)
     arena.seconds(0.6)
@@ -93,7 +87,7 @@ def test_blink_strike_at_the_immune(core: Any, patch: str) -> None:
 
 def test_blink_strike_evades_no_projectiles(core: Any) -> None:
     """Public wikis."""
-    arena = stage(core, "riki", enemy="sven")
+    arena = duel(core, "riki", enemy="sven")
     riki = arena.unit(0)
     arena.place(arena.unit(1), -300, 0)
     arena.place(arena.unit(5), 600, 0, math.pi)
@@ -108,7 +102,7 @@ def test_blink_strike_evades_no_projectiles(core: Any) -> None:
 
 def test_backstab_cannot_be_evaded(core: Any) -> None:
     """Note. Blinded by an enemy's Smoke Screen, seven of ten attacks miss; what his agility adds always hits."""
-    arena = stage(core, "riki", enemy="riki", away=500)
+    arena = duel(core, "riki", enemy="riki", away=500)
     arena.teach(0, "riki_permanent_invisibility", 4)
     riki, target = arena.unit(0), arena.dummy(120, 0, hp=60000)
     order(arena, "riki_smoke_screen", 4, at=(0, 0), hero=5)
@@ -121,17 +115,16 @@ def test_backstab_cannot_be_evaded(core: Any) -> None:
         if arena.hp(target) < hp - 1:
             losses.append(hp - arena.hp(target))
             hp = arena.hp(target)
-    extra = arena.world.unit(riki)["agi"] * armor_factor(arena, target)
+    extra = arena.world.unit(riki)["agi"] * physical_share(arena.world.unit(target)["armor"])
     missed = [x for x in losses if x == pytest.approx(extra, abs=0.05)]
     assert len(losses) >= 10 and 0.4 < len(missed) / len(losses) < 0.95
     assert min(x for x in losses if x not in missed) > extra + 20
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 @pytest.mark.parametrize("taken", [False, True])
 def test_with_the_talent_nothing_ends_his_invisibility(core: Any, patch: str, taken: bool) -> None:
     """Tooltip of the talent: no action does, only true sight shows him."""
-    arena = stage(core, "riki", patch=patch)
+    arena = duel(core, "riki", patch=patch)
     riki, target = arena.unit(0), arena.dummy(150, 0)
     if taken:
         arena.world.teach(0, "special_bonus_unique_riki_5", 1)
@@ -157,7 +150,7 @@ def test_with_the_talent_nothing_ends_his_invisibility(core: Any, patch: str, ta
 
 def test_tricks_strike_creeps_if_there_is_no_hero(core: Any) -> None:
     """Patch 7.12."""
-    arena = stage(core, "riki", away=2000)
+    arena = duel(core, "riki", away=2000)
     creep = arena.dummy(200, 0)
     order(arena, "riki_tricks_of_the_trade", 1)
     arena.seconds(1.3)
@@ -166,22 +159,23 @@ def test_tricks_strike_creeps_if_there_is_no_hero(core: Any) -> None:
 
 def test_tricks_strike_the_immune_from_behind(core: Any) -> None:
     """His attacks, which immunity does not stop, backstab from every side: once his agility more at rank 4."""
-    arena = stage(core, "riki")
+    arena = duel(core, "riki")
     riki, target = arena.unit(0), arena.unit(5)
-    strong(arena, target)
+    set_health(arena, target, hp=5000)
     arena.teach(0, "riki_permanent_invisibility", 4)
-    immune(arena, 5)
+    make_immune(arena, 5)
     hp = arena.hp(target)
     order(arena, "riki_tricks_of_the_trade", 1)
     arena.seconds(0.3 + 0.6 + 0.2)
     u = arena.world.unit(riki)
-    low, high = ((u[k] + u["dmg_bonus"] + u["agi"]) * armor_factor(arena, target) for k in ("dmg_min", "dmg_max"))
+    share = physical_share(arena.world.unit(target)["armor"])
+    low, high = (share * (damage + u["agi"]) for damage in damage_range(arena, riki))
     assert low - 1 <= hp - arena.hp(target) <= high + 1
 
 
 def test_an_order_to_move_ends_tricks(core: Any) -> None:
     """Note."""
-    arena = stage(core, "riki")
+    arena = duel(core, "riki")
     riki = arena.unit(0)
     order(arena, "riki_tricks_of_the_trade", 1)
     arena.seconds(0.8)
@@ -194,7 +188,7 @@ def test_an_order_to_move_ends_tricks(core: Any) -> None:
 
 def test_no_blink_strike_while_rooted(core: Any) -> None:
     """Files: roots disable it."""
-    arena = stage(core, "riki", enemy="crystal_maiden")
+    arena = duel(core, "riki", enemy="crystal_maiden")
     arena.teach(0, "riki_blink_strike", 1)
     assert arena.world.ability(0, "riki_blink_strike")["castable"]
     order(arena, "crystal_maiden_frostbite", 1, arena.unit(0), hero=5)
@@ -205,7 +199,7 @@ def test_no_blink_strike_while_rooted(core: Any) -> None:
 
 def test_the_crit_talent(core: Any) -> None:
     """Every fifth attack on average does 50 % more damage."""
-    arena = stage(core, "riki", away=2000)
+    arena = duel(core, "riki", away=2000)
     arena.world.teach(0, "riki_permanent_invisibility", 0)
     arena.world.teach(0, "special_bonus_20_crit_15", 1)
     riki, target = arena.unit(0), arena.dummy(120, 0, hp=60000)
@@ -218,7 +212,7 @@ def test_the_crit_talent(core: Any) -> None:
             losses.append(hp - arena.hp(target))
             hp = arena.hp(target)
     u = arena.world.unit(riki)
-    most = (u["dmg_max"] + u["dmg_bonus"]) * armor_factor(arena, target) + 0.1
+    most = (u["dmg_max"] + u["dmg_bonus"]) * physical_share(arena.world.unit(target)["armor"]) + 0.1
     crits = [x for x in losses if x > most]
     assert len(losses) > 60 and len(crits) / len(losses) == pytest.approx(0.2, abs=0.08)
     assert max(crits) <= 1.5 * most

@@ -4,38 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, use
-from tests.dota.patch_worlds import duel_of
-
-PATCHES = ("7.21d", "7.19")
-
-
-def duel(core: Any, patch: str = "7.21d", away: float = 500) -> Arena:
-    return duel_of(core, patch, ("sven", "lion"), ("nevermore", "axe"), {0: 0, 1: -300, 5: away, 6: 2900})
-
-
-def act(arena: Arena, ability: str, level: int, wait: float = 0.2) -> None:
-    arena.world.order(arena.unit(0), "cast", slot=arena.teach(0, ability, level))
-    arena.seconds(wait)
-
-
-def strike(arena: Arena, target: int) -> float:
-    """Let Sven land one attack and return the health that it took."""
-    a, hp = arena.unit(0), arena.hp(target)
-    arena.world.set_unit(a, attack_ready=0)
-    arena.world.order(a, "attack", target)
-    for _ in range(60):
-        arena.world.run_frames(1)
-        if arena.hp(target) < hp:
-            break
-    arena.world.set_unit(a, attack_ready=1e9)
-    arena.world.order(a, "hold")
-    return hp - arena.hp(target)
+from tests.dota.scenes.actions import attack_once, cast, give, use
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import duel
 
 
 def test_storm_bolt_sees_what_it_flies_over(core: Any) -> None:
     """Files: vision 225 around the gauntlet."""
-    arena = duel(core)
+    arena = duel(core, "sven", away=500, behind=300)
     enemy, slot = arena.unit(5), arena.teach(0, "sven_storm_bolt", 1)
     near, far = arena.unit(6), arena.world.spawn("npc_dota_neutral_kobold", 2, CENTRE[0], CENTRE[1] - 4000)
     arena.place(near, 100, -1500)
@@ -52,12 +28,12 @@ def test_storm_bolt_sees_what_it_flies_over(core: Any) -> None:
 
 
 def test_cleave_goes_through_spell_immunity(core: Any) -> None:
-    arena = duel(core, away=300)
+    arena = duel(core, "sven")
     arena.teach(0, "sven_great_cleave", 4)
     enemy, target = arena.unit(5), arena.dummy(120, 0)
     use(arena, give(arena, "black_king_bar", hero=5), hero=5)
     hp = arena.hp(enemy)
-    strike(arena, target)
+    attack_once(arena, arena.unit(0), target)
     assert arena.hp(enemy) < hp - 10
 
 
@@ -66,7 +42,7 @@ def test_cleave_goes_through_spell_immunity(core: Any) -> None:
     ("7.19", ((615, 320), (10, 145)), ((615, 335), (635, 0), (-20, 0), (10, 165)))])
 def test_cleave_covers_its_area(core: Any, patch: str, inside: Any, outside: Any) -> None:
     """Files: 150 to either side at Sven, 360 at 650 (7.19: 330 at 625); between them a straight line."""
-    arena = duel(core, patch, away=2500)
+    arena = duel(core, "sven", patch, away=2500)
     arena.teach(0, "sven_great_cleave", 4)
     target = arena.dummy(120, 0)
     struck, spared = ([arena.dummy(*at) for at in places] for places in (inside, outside))
@@ -83,7 +59,7 @@ def test_cleave_covers_its_area(core: Any, patch: str, inside: Any, outside: Any
 
 
 def test_cleave_does_not_start_at_buildings(core: Any) -> None:
-    arena = duel(core)
+    arena = duel(core, "sven", away=500)
     arena.teach(0, "sven_great_cleave", 4)
     tower = next(u["index"] for u in arena.world.units("tower")
                  if u["team"] == 1 and not arena.world.protected(u["index"]))
@@ -94,14 +70,13 @@ def test_cleave_does_not_start_at_buildings(core: Any) -> None:
     arena.still(creep)
     arena.seconds(0.2)
     hp = arena.hp(creep)
-    assert strike(arena, tower) > 0
+    assert attack_once(arena, arena.unit(0), tower) > 0
     assert arena.hp(creep) == hp
 
 
-@pytest.mark.parametrize("patch", PATCHES)
 def test_warcry_of_both_patches(core: Any, patch: str) -> None:
     """7.20 made it a shield for heroes within 700; 7.19: armor for all allies within 900, for 8 s."""
-    arena = duel(core, patch)
+    arena = duel(core, "sven", patch, away=500)
     hero, creep, beyond = arena.unit(1), *(
         arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + x, CENTRE[1] - 300) for x in (200, -900))
     for unit in (creep, beyond):
@@ -109,7 +84,7 @@ def test_warcry_of_both_patches(core: Any, patch: str) -> None:
     arena.place(hero, -800, 0)
     units = (arena.unit(0), hero, creep, beyond)
     before = [arena.world.unit(u) for u in units]
-    act(arena, "sven_warcry", 4)
+    cast(arena, "sven_warcry", 4, wait=0.2)
     after = [arena.world.unit(u) for u in units]
     faster = [b["move_speed"] > a["move_speed"] for a, b in zip(before, after, strict=True)]
     armor = [b["armor"] - a["armor"] for a, b in zip(before, after, strict=True)]
@@ -125,30 +100,30 @@ def test_warcry_of_both_patches(core: Any, patch: str) -> None:
 
 
 def test_a_second_warcry_fills_the_shield(core: Any) -> None:
-    arena = duel(core)
+    arena = duel(core, "sven", away=500)
     a = arena.unit(0)
 
     def shield() -> float:
         return float(max(m["shield"] for m in arena.modifiers(a, "sven_warcry")))
 
-    act(arena, "sven_warcry", 1)
+    cast(arena, "sven_warcry", 1, wait=0.2)
     full = shield()
     arena.world.damage(arena.unit(5), a, 60, "physical", attack=True)
     assert shield() < full - 30
     slot = give(arena, "refresher")
     arena.world.set_unit(a, mana=1000)
     use(arena, slot)
-    act(arena, "sven_warcry", 1)
+    cast(arena, "sven_warcry", 1, wait=0.2)
     assert shield() == pytest.approx(full)
 
 
 @pytest.mark.parametrize(("patch", "radius"), [("7.21d", 1200), ("7.19", 900)])
 def test_the_scepter_shares_gods_strength(core: Any, patch: str, radius: float) -> None:
     """Files: allied heroes within 1200 (7.19: 900) have 75 % more base damage."""
-    arena = duel(core, patch)
+    arena = duel(core, "sven", patch, away=500)
     give(arena, "ultimate_scepter")
     ally = arena.unit(1)
-    act(arena, "sven_gods_strength", 1, 0.6)
+    cast(arena, "sven_gods_strength", 1, wait=0.6)
     base = arena.world.unit(ally)["dmg_min"] / 1.75
     for x, factor in ((radius - 20, 1.75), (radius + 20, 1)):
         arena.place(ally, -x, 0)

@@ -4,38 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give
-from tests.dota.patch_worlds import duel_of
+from tests.dota.scenes.actions import attack_once, cast, give
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.patches import PATCHES
 
 POISON, SKIN = "viper_poison_attack", "viper_corrosive_skin"
 
 
-def duel(core: Any, patch: str = "7.21d", enemy: str = "nevermore", away: float = 400) -> Arena:
-    arena = duel_of(core, patch, ("viper", "lion"), (enemy, "axe"), {0: 0, 1: -600, 5: away, 6: 2900})
-    arena.world.set_unit(arena.unit(5), extra_hp=4000)
-    arena.world.step(1)
-    arena.world.set_unit(arena.unit(5), hp=4000)
-    arena.still(arena.unit(5))
-    return arena
-
-
-def poison(arena: Arena, target: int) -> None:
-    """Let Viper land one attack with his poison on autocast."""
-    a, hp = arena.unit(0), arena.hp(target)
-    arena.world.set_autocast(0, POISON, True)
-    arena.world.set_unit(a, attack_ready=0)
-    arena.world.order(a, "attack", target)
-    for _ in range(60):
-        arena.world.run_frames(1)
-        if arena.hp(target) < hp:
-            break
-    arena.world.set_unit(a, attack_ready=1e9)
-    arena.world.order(a, "hold")
-
-
 def test_poison_renews_and_does_not_add_up(core: Any) -> None:
     """Note: a later attack renews the 3 s and adds neither slow nor damage."""
-    arena = duel(core)
+    arena = duel(core, "viper", away=400, hp=4000)
     enemy = arena.unit(5)
     arena.teach(0, POISON, 4)
     speed = arena.world.unit(enemy)["attack_speed"]
@@ -54,8 +33,8 @@ def test_poison_renews_and_does_not_add_up(core: Any) -> None:
 def test_poison_of_7_19_slows_by_more(core: Any) -> None:
     """Patch 7.21c: from 25/30/35/40 to 10/20/30/40."""
     slowed = []
-    for patch in ("7.21d", "7.19"):
-        arena = duel(core, patch)
+    for patch in PATCHES:
+        arena = duel(core, "viper", patch, away=400, hp=4000)
         enemy = arena.unit(5)
         arena.teach(0, POISON, 1)
         speed = arena.world.unit(enemy)["attack_speed"]
@@ -65,18 +44,22 @@ def test_poison_of_7_19_slows_by_more(core: Any) -> None:
     assert slowed == pytest.approx([10, 25])
 
 
+def poison(arena: Arena, target: int) -> None:
+    """Let Viper land one attack with his poison on autocast."""
+    arena.world.set_autocast(0, POISON, True)
+    attack_once(arena, arena.unit(0), target)
+
+
 @pytest.mark.parametrize(("patch", "times"), [("7.21d", 1), ("7.19", 2)])
 def test_nethertoxins_add_up_in_7_19(core: Any, patch: str, times: int) -> None:
     """Patch 7.21c: the damage no longer stacks with itself."""
     lost = []
     for casts in (1, 2):
-        arena = duel(core, patch)
+        arena = duel(core, "viper", patch, away=400, hp=4000)
         enemy = arena.unit(5)
         for _ in range(casts):
             arena.seconds(6)  # its cooldown
-            slot = arena.teach(0, "viper_nethertoxin", 1)
-            arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 400, y=CENTRE[1], slot=slot)
-            arena.seconds(0.8)
+            cast(arena, "viper_nethertoxin", 1, at=(400, 0))
         hp = arena.hp(enemy)
         arena.seconds(1)
         lost.append(hp - arena.hp(enemy))
@@ -85,7 +68,7 @@ def test_nethertoxins_add_up_in_7_19(core: Any, patch: str, times: int) -> None:
 
 def test_corrosive_skin_answers_spells_and_no_towers(core: Any) -> None:
     """Tooltip: any enemy that damages it within 1400; buildings take no such effects."""
-    arena = duel(core)
+    arena = duel(core, "viper", away=400, hp=4000)
     a, enemy, tower = arena.unit(0), arena.unit(5), next(u for u in arena.world.units("tower") if u["team"] == 1)
     arena.teach(0, SKIN, 1)
     arena.world.set_unit(a, x=tower["x"] - 300, y=tower["y"])
@@ -98,7 +81,7 @@ def test_corrosive_skin_answers_spells_and_no_towers(core: Any) -> None:
 
 def test_corrosive_skin_multiplies_with_other_resistance(core: Any) -> None:
     """Note: 25 % of the skin and a Cloak's 15 %."""
-    arena = duel(core)
+    arena = duel(core, "viper", away=400, hp=4000)
     a = arena.unit(0)
     plain = arena.magic(a)
     arena.teach(0, SKIN, 4)
@@ -108,7 +91,7 @@ def test_corrosive_skin_multiplies_with_other_resistance(core: Any) -> None:
 
 def test_nobody_dispels_viper_strike_and_anybody_the_poison(core: Any) -> None:
     """Files: Viper Strike is not dispellable, the poison is (here by a Manta Style's kind of basic dispel)."""
-    arena = duel(core, enemy="slark")
+    arena = duel(core, "viper", enemy="slark", away=400, hp=4000)
     enemy = arena.unit(5)
     arena.teach(0, POISON, 4)
     poison(arena, enemy)
@@ -124,7 +107,7 @@ def test_nobody_dispels_viper_strike_and_anybody_the_poison(core: Any) -> None:
 
 def test_corrosive_skin_answers_no_mere_loss_of_health(core: Any) -> None:
     """Tooltip: who damages him; a Heartstopper Aura only takes health."""
-    arena = duel(core, enemy="necrolyte", away=300)
+    arena = duel(core, "viper", enemy="necrolyte", hp=4000)
     arena.teach(0, SKIN, 4)
     arena.teach(5, "necrolyte_heartstopper_aura", 4)
     hp = arena.hp(arena.unit(0))

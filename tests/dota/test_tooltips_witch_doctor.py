@@ -5,34 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, use
-from tests.dota.patch_worlds import duel_of
-from tests.dota.talents import take
+from tests.dota.scenes.actions import cast, give, order, use
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import STUNNED
+from tests.dota.scenes.talents import take
+from tests.dota.scenes.units import set_health
 
 CASK, HEALING, CURSE, WARD = (f"witch_doctor_{name}" for name in (
     "paralyzing_cask", "voodoo_restoration", "maledict", "death_ward"))
-STUNNED = 1
-
-
-def duel(core: Any, patch: str = "7.21d", enemy: str = "nevermore", away: float = 400) -> Arena:
-    arena = duel_of(core, patch, ("witch_doctor", "lion"), (enemy, "axe"), {0: 0, 1: -250, 5: away, 6: 2900})
-    healthy(arena, 5)
-    return arena
-
-
-def healthy(arena: Arena, hero: int, hp: float = 6000) -> int:
-    unit = arena.unit(hero)
-    arena.world.set_unit(unit, extra_hp=hp)
-    arena.world.step(1)
-    arena.world.set_unit(unit, hp=hp)
-    arena.still(unit)
-    return unit
-
-
-def cast_at(arena: Arena, ability: str, level: int, x: float, wait: float) -> None:
-    slot = arena.teach(0, ability, level)
-    arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + x, y=CENTRE[1], slot=slot)
-    arena.seconds(wait)
 
 
 # ---- Paralyzing Cask ------------------------------------------------------------------------------------------------
@@ -41,10 +22,9 @@ def cast_at(arena: Arena, ability: str, level: int, x: float, wait: float) -> No
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
 def test_a_cask_bounces_as_often_as_it_says(core: Any, level: int) -> None:
     """Two bounces at rank 1, to eight at rank 4 (tooltip), after the first unit: 3, 5, 7 and 9 hits (files)."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     units = [arena.unit(5), arena.dummy(450, -150)]
-    slot = arena.teach(0, CASK, level)
-    arena.world.order(arena.unit(0), "cast_unit", target=units[0], slot=slot)
+    order(arena, CASK, level, units[0])
     hits, before = [], [arena.hp(u) for u in units]
     for _ in range(300):
         arena.world.run_frames(1)
@@ -56,7 +36,7 @@ def test_a_cask_bounces_as_often_as_it_says(core: Any, level: int) -> None:
 
 def test_a_cask_stuns_creeps_longer_and_needs_a_second_unit(core: Any) -> None:
     """Tooltip: 1 s on heroes, 5 s on others. Note: it hits nobody twice in a row."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     enemy, creep = arena.unit(5), arena.dummy(100, -500)
     slot, hp = arena.teach(0, CASK, 4), arena.hp(enemy)
     arena.world.order(arena.unit(0), "cast_unit", target=enemy, slot=slot)
@@ -73,10 +53,9 @@ def test_a_cask_stuns_creeps_longer_and_needs_a_second_unit(core: Any) -> None:
 
 def test_a_cask_reaches_575_and_waits_before_each_bounce(core: Any) -> None:
     """Files: bounce range 575, a delay of 0.3 s, a flight of 1000 a second."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     near, far = arena.dummy(400 - 500, -250), arena.dummy(400, -640)
-    slot = arena.teach(0, CASK, 1)
-    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
+    order(arena, CASK, 1, arena.unit(5))
     times: dict[int, float] = {}
     for frame in range(120):
         arena.world.run_frames(1)
@@ -94,8 +73,9 @@ def test_a_cask_reaches_575_and_waits_before_each_bounce(core: Any) -> None:
 
 def test_restoration_heals_the_spell_immune_every_third_of_a_second(core: Any) -> None:
     """Notes; 40 a second at rank 4 for 20 mana a second."""
-    arena = duel(core, away=2500)
-    a, ally = arena.unit(0), healthy(arena, 1)
+    arena = duel(core, "witch_doctor", away=2500, behind=250, hp=6000)
+    a, ally = arena.unit(0), arena.unit(1)
+    set_health(arena, ally, hp=6000, max_hp=7000)
     use(arena, give(arena, "black_king_bar", hero=1), hero=1)
     arena.world.set_unit(ally, hp=1000)
     arena.world.order(a, "cast", slot=arena.teach(0, HEALING, 4))
@@ -113,8 +93,9 @@ def test_restoration_heals_the_spell_immune_every_third_of_a_second(core: Any) -
 
 
 def test_restoration_reaches_500(core: Any) -> None:
-    arena = duel(core, away=2500)
-    ally = healthy(arena, 1)
+    arena = duel(core, "witch_doctor", away=2500, behind=250, hp=6000)
+    ally = arena.unit(1)
+    set_health(arena, ally, hp=6000, max_hp=7000)
     arena.world.order(arena.unit(0), "cast", slot=arena.teach(0, HEALING, 1))
     arena.seconds(0.5)
     for x, heals in ((485, True), (515, False)):
@@ -126,9 +107,9 @@ def test_restoration_reaches_500(core: Any) -> None:
 
 def test_restoration_is_switched_while_the_ward_is_channelled(core: Any) -> None:
     """Files: IGNORE_CHANNEL."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     slot = arena.teach(0, HEALING, 1)
-    cast_at(arena, WARD, 1, 100, 1)
+    cast(arena, WARD, 1, at=(100, 0), wait=1)
     arena.world.order(arena.unit(0), "cast", slot=slot)
     arena.seconds(0.4)
     assert arena.world.units("summon") and arena.world.unit(arena.unit(0))["act"] == "channel"
@@ -136,7 +117,7 @@ def test_restoration_is_switched_while_the_ward_is_channelled(core: Any) -> None
 
 
 def test_death_switches_restoration_off(core: Any) -> None:
-    arena = duel(core, away=2500)
+    arena = duel(core, "witch_doctor", away=2500, hp=6000)
     a, slot = arena.unit(0), arena.teach(0, HEALING, 1)
     arena.world.order(a, "cast", slot=slot)
     arena.seconds(0.4)
@@ -155,7 +136,7 @@ def test_death_switches_restoration_off(core: Any) -> None:
 
 def curse(arena: Arena, enemy: int) -> list[int]:
     """Cast Maledict of rank 1 on the enemy, 500 below full health soon; return the frames of its bursts."""
-    cast_at(arena, CURSE, 1, 400, 0)
+    cast(arena, CURSE, 1, at=(400, 0), wait=0)
     while not arena.modifiers(enemy, CURSE):
         arena.world.run_frames(1)
     arena.world.damage(arena.unit(0), enemy, 500, "pure")
@@ -171,7 +152,7 @@ def curse(arena: Arena, enemy: int) -> list[int]:
 @pytest.mark.parametrize(("taken", "bursts"), [(False, 3), (True, 4)])
 def test_maledict_bursts_every_four_seconds(core: Any, taken: bool, bursts: int) -> None:
     """Tooltip: 12 s, a burst each 4 s; the talent's text: one more tick."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     if taken:
         take(arena, "witch_doctor_4")
     frames = curse(arena, arena.unit(5))
@@ -180,10 +161,10 @@ def test_maledict_bursts_every_four_seconds(core: Any, taken: bool, bursts: int)
 
 def test_maledict_bursts_nothing_from_who_was_healed(core: Any) -> None:
     """Note: above the health at the cast there is no burst."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     enemy = arena.unit(5)
     arena.world.set_unit(enemy, hp=3000)
-    cast_at(arena, CURSE, 4, 400, 0.6)
+    cast(arena, CURSE, 4, at=(400, 0), wait=0.6)
     arena.world.set_unit(enemy, hp=5000)
     hp = arena.hp(enemy)
     arena.seconds(5)
@@ -192,9 +173,9 @@ def test_maledict_bursts_nothing_from_who_was_healed(core: Any) -> None:
 
 
 def test_maledict_spares_creeps(core: Any) -> None:
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     creep = arena.dummy(450, 0)
-    cast_at(arena, CURSE, 4, 400, 3)
+    cast(arena, CURSE, 4, at=(400, 0), wait=3)
     assert arena.modifiers(arena.unit(5), CURSE)
     assert arena.hp(creep) == 5000
 
@@ -205,13 +186,13 @@ def test_maledict_spares_creeps(core: Any) -> None:
 @pytest.mark.parametrize("upgraded", [False, True])
 def test_the_ward_misses_the_evasive_without_the_scepter(core: Any, upgraded: bool) -> None:
     """Scepter text: True Strike. Two Butterflies evade 1 - 0.65 * 0.65 = 58 % of attacks."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     enemy = arena.unit(5)
     for _ in range(2):
         give(arena, "butterfly", hero=5)
     if upgraded:
         give(arena, "ultimate_scepter")
-    cast_at(arena, WARD, 1, 100, 0)
+    cast(arena, WARD, 1, at=(100, 0), wait=0)
     hits, hp = 0, arena.hp(enemy)
     for _ in range(7 * 30):
         arena.world.run_frames(1)
@@ -222,11 +203,11 @@ def test_the_ward_misses_the_evasive_without_the_scepter(core: Any, upgraded: bo
 
 def test_the_ward_needs_sight_and_no_immunity_helps(core: Any) -> None:
     """Files: target flags FOW_VISIBLE, NO_INVIS, NOT_ATTACK_IMMUNE, MAGIC_IMMUNE_ENEMIES."""
-    arena = duel(core)
+    arena = duel(core, "witch_doctor", away=400, hp=6000)
     enemy = arena.unit(5)
     bar, ghost, blade = (give(arena, item, hero=5) for item in ("black_king_bar", "ghost", "invis_sword"))
     use(arena, bar, hero=5)
-    cast_at(arena, WARD, 1, 100, 1.2)
+    cast(arena, WARD, 1, at=(100, 0), wait=1.2)
     for slot, hurt in ((-1, True), (ghost, False), (blade, False)):
         if slot >= 0:
             use(arena, slot, hero=5)
@@ -240,11 +221,11 @@ def test_the_ward_needs_sight_and_no_immunity_helps(core: Any) -> None:
 @pytest.mark.parametrize(("patch", "damage"), [("7.21d", 75), ("7.19", 60)])
 def test_the_ward_strikes_every_0_22_seconds(core: Any, patch: str, damage: float) -> None:
     """Note; patch 7.20: 75/125/175 instead of 60/105/150. Physical damage, of a hero's class."""
-    arena = duel(core, patch)
+    arena = duel(core, "witch_doctor", patch, away=400, hp=6000)
     enemy = arena.unit(5)
     arena.world.set_unit(enemy, extra_armor=0)
     arena.world.set_unit(enemy, extra_armor=-arena.world.unit(enemy)["armor"])
-    cast_at(arena, WARD, 1, 100, 1)
+    cast(arena, WARD, 1, at=(100, 0), wait=1)
     hp, blows, before = arena.hp(enemy), 0, arena.hp(enemy)
     for _ in range(4 * 30):
         arena.world.run_frames(1)

@@ -55,7 +55,7 @@ def test_same_games_on_any_number_of_threads() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-def test_same_seed_same_game_and_another_seed_another() -> None:
+def test_seed_determines_the_game() -> None:
     a, b, c = (VecGame(brawl(), 2, seed=s) for s in (5, 5, 6))
     for vec in (a, b, c):
         vec.controllers[:] = Controller.RANDOM
@@ -65,7 +65,7 @@ def test_same_seed_same_game_and_another_seed_another() -> None:
     assert a.hash(0) != c.hash(0) and a.hash(0) != a.hash(1)
 
 
-def test_episodes_of_a_place_differ_and_repeat() -> None:
+def test_episodes_of_a_slot_differ_and_repeat() -> None:
     a, b = VecGame(brawl(), 1, seed=5), VecGame(brawl(), 1, seed=5)
     first = a.seed(0)
     a.reset()
@@ -74,7 +74,7 @@ def test_episodes_of_a_place_differ_and_repeat() -> None:
     assert a.hash(0) == b.hash(0)
 
 
-def test_which_steps_only_those() -> None:
+def test_a_subset_of_games_steps_alone() -> None:
     vec = VecGame(brawl(), 4, seed=1)
     before = [vec.hash(i) for i in range(4)]
     shared = vec.obs["shared"].copy()
@@ -86,7 +86,7 @@ def test_which_steps_only_those() -> None:
 
 
 def test_step_order_of_groups_does_not_matter() -> None:
-    """Two groups in flight give the games that one call gives."""
+    """Two groups in flight give the same games as one call."""
     a, b = VecGame(brawl(), 4, seed=1), VecGame(brawl(), 4, seed=1)
     for vec in (a, b):
         vec.controllers[:] = Controller.SCRIPTED
@@ -98,7 +98,7 @@ def test_step_order_of_groups_does_not_matter() -> None:
 
 
 def test_threads_of_the_caller_may_step_groups_at_once() -> None:
-    """Two Python threads, each with its half of the games, get what one thread gets."""
+    """Two Python threads that each step half of the games get the same as one thread."""
     import threading
 
     a, b = VecGame(brawl(), 4, seed=1, threads=2), VecGame(brawl(), 4, seed=1)
@@ -139,7 +139,7 @@ def test_lineups_can_be_fixed() -> None:
     assert names == [f"npc_dota_hero_{h}" for h in ("sven", "lion", "viper", "sniper")]
 
 
-def test_snapshot_goes_on_as_the_game_did() -> None:
+def test_restored_snapshot_continues_identically() -> None:
     vec = VecGame(brawl(), 2, seed=8)
     vec.controllers[:] = Controller.RANDOM
     for _ in range(120):
@@ -156,7 +156,7 @@ def test_snapshot_goes_on_as_the_game_did() -> None:
     for _ in range(80):
         vec.step(which=[0])
     assert vec.hash(0) == later
-    # In another place and another process' worth of memory as well.
+    # Another instance continues identically too.
     other = VecGame(brawl(), 1, seed=0)
     other.controllers[:] = Controller.RANDOM
     other.restore(0, taken)
@@ -229,7 +229,7 @@ def test_kills_end_a_duel_and_pay_the_winner() -> None:
     assert vec.stats[0, 1, 0, STATS.index("deaths")] == 1
 
 
-def test_unknown_hero_is_named_with_the_nearest() -> None:
+def test_unknown_hero_error_suggests_the_nearest() -> None:
     config = GameConfig(hero_pool=["sven", "nevermor", "lion", "viper", "sniper"])
     with pytest.raises(ValueError, match=r"hero_pool\[1\]: 'nevermor' is not in patch 7.21d; did you mean 'nevermore'"):
         VecGame(config, 1)
@@ -280,7 +280,7 @@ def test_wrong_arrays_are_refused() -> None:
         VecGame(brawl(), 0)
 
 
-def test_not_contiguous_actions_are_taken_as_they_read() -> None:
+def test_non_contiguous_actions_are_accepted() -> None:
     a, b = VecGame(brawl(), 2, seed=1), VecGame(brawl(), 2, seed=1)
     actions = np.random.default_rng(1).integers(0, 9, (6, 2, 2, 2)).astype(np.int16)
     for _ in range(10):
@@ -341,7 +341,7 @@ def test_dota_imports_without_its_core() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda games: pickle.loads(pickle.dumps(games))])  # noqa: S301
-def test_a_copy_plays_on_as_the_original(copied):
+def test_copy_continues_like_the_original(copied):
     """Through the end of a game and into the next one, with equal arrays."""
     config = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-1,
                         max_game_seconds=2)

@@ -5,15 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.dota.scenes.patches import load_tables
+from tests.dota.scenes.statuses import INVISIBLE, REVEALED, TRUE_SIGHTED
 from tests.dota.test_map import CELL, LOW, SIDE, centre
 
-INVISIBLE, FLYING, TRUE_SIGHTED, REVEALED = 1 << 6, 1 << 15, 1 << 16, 1 << 22
+FLYING = 1 << 15
 HERO = "npc_dota_hero_sniper"
-
-
-@pytest.fixture
-def ground(core: Any, tables: Any) -> Any:
-    return core.Ground(tables)
 
 
 def fog(ground: Any, team: int) -> Any:
@@ -147,7 +144,6 @@ def test_masks_with_felled_trees_equal_a_map_that_never_had_them(core: Any, tabl
     """Vision with felled trees is cached by the trees near the viewer; it must equal a map without them."""
     import copy
 
-    from tests.dota.conftest import FILES
 
     rng = np.random.default_rng(7)
     down = sorted(rng.choice(len(data["map"]["trees"]), 300, replace=False).tolist())
@@ -158,7 +154,7 @@ def test_masks_with_felled_trees_equal_a_map_that_never_had_them(core: Any, tabl
         x, y = (tx - LOW) // CELL, (ty - LOW) // CELL
         count[y - 1 : y + 1, x - 1 : x + 1] += 1
     bare["map"]["grids"]["tree_count"] = [v for c in count.ravel().tolist() for v in (c, 1)]
-    without = core.Ground(core.load_tables(*(bare[f] for f in FILES)))
+    without = core.Ground(load_tables(core, bare))
     felled = core.Ground(tables)
     for s in rng.uniform(-7000, 7000, (25, 2)):
         for g in (without, felled):

@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.readings import physical_share
+from tests.dota.scenes.units import set_health
+
 
 def buildings(world: Any) -> dict[str, int]:
     return {u["building"]: u["index"] for u in world.units() if u["building"]}
@@ -54,7 +58,7 @@ def test_the_fort_ends_the_game(new_world: Any) -> None:
     world = new_world()
     world.kill(buildings(world)["dota_badguys_fort"], world.hero(0)["unit"])
     assert world.winner == 1
-    world.step()  # a game that is over does not go on
+    world.step()  # a finished game does not advance
     assert world.frame == 0
 
 
@@ -71,7 +75,7 @@ def test_the_win_is_signalled_once(new_world: Any) -> None:
     for _ in range(6):
         world.give_item(5, "relic")  # enough to pass the backdoor protection
     world.set_unit(hero, x=fort["x"] + 500, y=fort["y"] + 300)
-    world.step()  # to see it
+    world.step()  # the hero sees the Ancient
     world.order(hero, "attack", fort["index"])
     for _ in range(200):
         world.set_unit(fort["index"], hp=5)
@@ -208,11 +212,11 @@ def test_tower_hits_a_creep_with_its_damage(new_world: Any) -> None:
         lost = hp - world.unit(creep)["hp"]
         if lost > 10:
             break
-    factor = 1 - 0.052 * 2 / (0.9 + 0.048 * 2)
+    factor = physical_share(2)
     assert 100 * factor - 1 <= lost <= 120 * factor + 1
 
 
-def test_towers_lend_armor(new_world: Any) -> None:
+def test_towers_give_armor(new_world: Any) -> None:
     world = new_world()
     world.clear_items(0)
     tower = buildings(world)["dota_goodguys_tower1_mid"]
@@ -245,6 +249,26 @@ def test_fountain_kills_intruders(new_world: Any) -> None:
     world.set_unit(hero, x=world.unit(fountain)["x"] - 400, y=world.unit(fountain)["y"] - 300)
     world.step(20)
     assert not world.unit(hero)["alive"]
+
+
+@pytest.mark.parametrize(("patch", "share"), [("7.21d", 0.25), ("7.19", 0)])
+def test_a_fountain_has_its_accuracy(core: Any, patch: str, share: float) -> None:
+    """Patch 7.20: 25 %. Of 1,110 attacks on a hero who evades every attack that many land (four deviations: 5.2 %)."""
+    evades_all = (("item_butterfly", "evasion_pct", 100), ("item_butterfly", "bonus_evasion", 100))
+    hits = []
+    for item in ("item_blades_of_attack", "item_butterfly"):
+        arena = item_duel(core, patch, changes=evades_all, max_game_s=1e5)
+        world, hero = arena.world, arena.unit(0)
+        assert world.give_item(0, item)
+        fountain = next(u for u in world.units("fountain") if u["team"] == 1)
+        hits.append(0)
+        for _ in range(5000):  # an attack each four and a half frames
+            set_health(arena, hero, hp=1000, max_hp=2000)
+            world.set_unit(hero, x=fountain["x"] - 400, y=fountain["y"] - 300)
+            world.run_frames(1)
+            hits[-1] += world.unit(hero)["hp"] < 950
+    assert hits[0] == pytest.approx(1110, abs=3)
+    assert hits[1] / hits[0] == pytest.approx(share, abs=0.052 if share else 0)
 
 
 def test_shrine_heals_once_in_five_minutes(new_world: Any) -> None:

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.dota.scenes.patches import load_tables, read_data
+from tests.dota.scenes.readings import physical_share
+
 MID = (-500.0, -400.0)
-
-
-def reduction(armor: float) -> float:
-    """Return the share of physical damage that armor absorbs in patch 7.20."""
-    return 0.052 * armor / (0.9 + 0.048 * abs(armor))
 
 
 def creep(world: Any, team: int, x: float = MID[0], y: float = MID[1], kind: str = "melee") -> int:
@@ -28,7 +26,7 @@ def test_armor(new_world: Any, armor: float) -> None:
     target = creep(world, 1)
     world.set_unit(target, extra_armor=armor - 2)  # the creep's own is 2
     lost = world.damage(world.hero(0)["unit"], target, 100)
-    assert lost == pytest.approx(100 * (1 - reduction(armor)), rel=1e-5)
+    assert lost == pytest.approx(100 * physical_share(armor), rel=1e-5)
 
 
 def test_magic_resistance_and_pure(new_world: Any) -> None:
@@ -48,7 +46,7 @@ def test_class_table_against_creeps(new_world: Any, attacker: str, factor: float
     source = standing[0] if standing else world.spawn(attacker, 0, *MID)
     target = creep(world, 1)
     lost = world.damage(source, target, 100, attack=True)
-    assert lost == pytest.approx(100 * factor * (1 - reduction(2)), rel=1e-5)
+    assert lost == pytest.approx(100 * factor * physical_share(2), rel=1e-5)
 
 
 def test_a_building_stands_only_where_the_map_has_it(new_world: Any) -> None:
@@ -62,7 +60,7 @@ def test_class_table_against_towers_and_siege(new_world: Any) -> None:
     tower = next(u["index"] for u in world.units("tower") if u["building"] == "dota_badguys_tower1_mid")
     hero = world.hero(0)["unit"]
     siege = world.spawn("npc_dota_goodguys_siege", 0, *MID)
-    own = 1 - reduction(12)
+    own = physical_share(12)
     assert world.damage(hero, tower, 100, attack=True) == pytest.approx(100 * 0.5 * own, rel=1e-5)
     assert world.damage(siege, tower, 100, attack=True) == pytest.approx(100 * 2.5 * own, rel=1e-5)
     enemy_siege = world.spawn("npc_dota_badguys_siege", 1, *MID)
@@ -139,7 +137,7 @@ def test_tower_deny_needs_a_tenth(new_world: Any) -> None:
 
 
 def test_a_deny_gives_the_enemy_a_third_of_the_experience(new_world: Any) -> None:
-    """35 % of 57 to the enemy heroes near, none to the denier, and a fifth of the bounty to him."""
+    """Enemy heroes nearby get 35 % of 57 experience. The denier gets none, and a fifth of the bounty."""
     world = new_world()
     a, b = far_heroes(world)
     own = creep(world, 0)
@@ -220,7 +218,7 @@ def test_respawn_time(new_world: Any, level: int, xp: float, wait: float) -> Non
     assert world.hero(5)["respawn_at"] == pytest.approx(world.time + wait, abs=1e-3)
 
 
-def test_the_dead_come_back_whole_and_unrewarded(new_world: Any) -> None:
+def test_respawn_restores_health_without_reward(new_world: Any) -> None:
     world = new_world()
     a, b = far_heroes(world)
     world.step()
@@ -237,7 +235,7 @@ def test_the_dead_come_back_whole_and_unrewarded(new_world: Any) -> None:
     assert world.hero(5)["signals"]["mana"] == pytest.approx(0, abs=1e-6)
 
 
-def test_health_signal_is_the_papers_curve(new_world: Any) -> None:
+def test_health_signal_follows_the_published_curve(new_world: Any) -> None:
     """h(x) = (x + 1 - (1 - x)^4) / 2, Berner et al. 2019, table 6."""
     world = new_world()
     hero = world.hero(0)["unit"]
@@ -252,7 +250,7 @@ def test_health_signal_is_the_papers_curve(new_world: Any) -> None:
 
 
 def test_buyback(new_world: Any) -> None:
-    """100 + net worth / 13, reliable gold first; the next death lasts 25 s longer; then eight minutes of rest."""
+    """100 + net worth / 13, reliable gold first; the next death lasts 25 s longer; the cooldown is eight minutes."""
     world = new_world()
     world.clear_items(5)
     world.set_gold(5, 1000, 300)
@@ -292,7 +290,7 @@ def test_aegis_brings_its_bearer_back_on_the_spot(new_world: Any) -> None:
     assert not world.unit(b)["alive"]
     assert world.hero(5)["deaths"] == 0
     assert world.hero(0)["kills"] == 0
-    world.step(40)  # 5 s and a little
+    world.step(40)  # slightly more than 5 s
     u = world.unit(b)
     assert u["alive"]
     assert abs(u["x"] - MID[0]) < 400
@@ -351,12 +349,11 @@ def test_a_quarter_of_ranged_attacks_misses_uphill(new_world: Any, data: dict[st
         assert missed <= 3  # in flight at the end, or two hits in one step
 
 
-def test_the_earlier_patch_has_its_own_numbers(core: Any) -> None:
-    """7.19: 18 hp a strength, regeneration as a percentage of strength, armor 0.05 A / (1 + 0.05 A)."""
-    from tests.dota.conftest import FILES, read_data
+def test_combat_numbers_of_7_19(core: Any) -> None:
+    """7.19: 18 hp per strength, regeneration as a percentage of strength, armor 0.05 A / (1 + 0.05 A)."""
 
     old = read_data("7.19")
-    tables = core.load_tables(*(old[f] for f in FILES))
+    tables = load_tables(core, old)
     world = core.World(tables, {"start_s": 0.0, "lanes": [False, True, False]}, ["nevermore"], ["nevermore"], 1)
     world.clear_items(0)
     hero = old["heroes"]["heroes"]["npc_dota_hero_nevermore"]

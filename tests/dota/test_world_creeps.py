@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE
-from tests.dota.tooltip_scenes import cast, scene
+from tests.dota.scenes.actions import cast
+from tests.dota.scenes.arena import CENTRE
+from tests.dota.scenes.duels import duel
+from tests.dota.scenes.statuses import TAUNTED
 
 MID_ONLY = [False, True, False]
-TAUNTED = 1 << 13
 
 
 def wave(world: Any, team: int = 0) -> Counter[str]:
@@ -195,7 +196,7 @@ def test_a_hero_in_front_does_not_keep_two_first_waves_peaceful(new_world: Any) 
 
 def test_creeps_walk_on_after_a_fear(core: Any) -> None:
     """Scream of Pain frightens for 1.5 s with its talent; then a creep follows its lane again."""
-    arena = scene(core, "queenofpain", away=2000)
+    arena = duel(core, "queenofpain", away=2000)
     creep = arena.world.spawn("npc_dota_creep_badguys_melee", 1, CENTRE[0] + 150, CENTRE[1], 1)
     arena.world.set_unit(creep, extra_hp=5000)
     arena.world.teach(0, "special_bonus_unique_queen_of_pain_2", 1)

@@ -208,6 +208,17 @@ def test_a_facing_that_is_never_turned_round_is_refused(new_world: Any) -> None:
         world.restore(_core.sealed(bytes(saved)))
 
 
+def test_a_creep_that_follows_no_lane_is_refused(new_world: Any) -> None:
+    """Its order says that it follows one. The lane is the byte that is 0, 1 and 2 in snapshots of the three lanes."""
+    saved = []
+    for lane in range(3):
+        world = new_world(LINEUP, LINEUP, seed=3)
+        world.spawn("npc_dota_creep_goodguys_melee", 0, 100, 200, lane=lane)
+        saved.append(world.snapshot())
+    at = next(i for i, values in enumerate(zip(*saved, strict=True)) if i >= HEAD and values == (0, 1, 2))
+    refused(world, _core.sealed(saved[2][:at] + b"\xff" + saved[2][at + 1:]), "snapshot: unit")
+
+
 def test_snapshot_with_negative_turn_rate_is_refused(new_world: Any) -> None:
     """A negative turn rate would let its facing grow without bound."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
@@ -225,8 +236,7 @@ def test_snapshot_with_negative_turn_rate_is_refused(new_world: Any) -> None:
 @pytest.mark.parametrize(("at", "layout", "value"), [
     (0, "<d", -1e300), (0, "<d", float("-inf")), (8, "<f", 1e-30),  # its next tick, and the time from one to the next
     (-20, "<hh20xi8x8x4B", (-1, -1, 0, 3, 1, 0, 8))])  # no ability, of which it yet is a passive
-def test_modifier_with_invalid_ticks_or_source_is_refused(new_world: Any, at: int, layout: str,
-                                                                         value: Any) -> None:
+def test_modifier_with_invalid_ticks_or_source_is_refused(new_world: Any, at: int, layout: str, value: Any) -> None:
     world = new_world(("viper",), ("nevermore",), seed=3)
     viper, other = (world.hero(hero)["unit"] for hero in (0, 5))
     world.set_unit(viper, x=0, y=0)

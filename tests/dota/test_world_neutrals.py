@@ -24,7 +24,7 @@ def test_an_occupied_camp_stays_as_it_is(new_world: Any, data: dict[str, Any]) -
     assert 3 not in {u["camp"] for u in world.units("neutral")}
 
 
-def test_killed_camps_come_back_and_standing_ones_do_not_double(new_world: Any) -> None:
+def test_camps_respawn_only_when_empty(new_world: Any) -> None:
     world = new_world(neutrals=True, start_s=59.0)
     world.step(12)
     first = [u for u in world.units("neutral") if u["camp"] == 0]
@@ -57,9 +57,9 @@ def test_neutrals_fight_back_and_give_up(new_world: Any, data: dict[str, Any]) -
             assert u["attack_target"] == -1
 
 
-def drawn_camps(new_world: Any, data: dict[str, Any], seconds: float) -> tuple[Any, int, int]:
-    """Return three Radiant heroes far away and two camps that many seconds before their next spawn; heroes 0 and 1 have
-    each pulled one of them to the open on the other side of the map."""
+def pulled_camps(new_world: Any, data: dict[str, Any], seconds: float) -> tuple[Any, int, int]:
+    """Return a world of three Radiant heroes, and two camps that heroes 0 and 1 have pulled into the open on the other
+    side of the map, so many seconds before the next spawn."""
     world = new_world(radiant=("nevermore", "sniper", "lion"), neutrals=True, start_s=59.0)
     world.step(12)
     first, second = (next(k for k, camp in enumerate(data["map"]["camps"]) if camp["tier"] == tier)
@@ -85,9 +85,9 @@ def paid(world: Any, victim: int, killer: int) -> list[float]:
 
 
 def test_a_stack_pays_its_puller_in_another_camps_box(new_world: Any, data: dict[str, Any]) -> None:
-    """Creeps of one camp are in another's box at the spawn time: their own camp refills and they are their hero's
-    stack; the other does not, and its creeps are nobody's."""
-    world, first, second = drawn_camps(new_world, data, 0.5)
+    """Creeps of one camp are in another's spawn box at the spawn time. Their camp refills, and they are their hero's
+    stack. The other camp does not refill, and its creeps are no stack."""
+    world, first, second = pulled_camps(new_world, data, 0.5)
     old, others = of_camp(world, first), of_camp(world, second)
     place = data["map"]["camps"][second]
     world.set_unit(old[0]["index"], x=place["x"], y=place["y"])
@@ -100,20 +100,20 @@ def test_a_stack_pays_its_puller_in_another_camps_box(new_world: Any, data: dict
     assert paid(world, new["index"], 2)[:2] == [0, 0]
 
 
-def test_two_stacks_at_once_are_each_their_heros(new_world: Any, data: dict[str, Any]) -> None:
-    world, first, second = drawn_camps(new_world, data, 0.5)
+def test_two_stacks_belong_to_their_heroes(new_world: Any, data: dict[str, Any]) -> None:
+    world, first, second = pulled_camps(new_world, data, 0.5)
     old, others = of_camp(world, first), of_camp(world, second)
     world.step(6)
     assert paid(world, old[0]["index"], 2)[0] > 0 == paid(world, old[1]["index"], 2)[1]
     assert paid(world, others[0]["index"], 2)[1] > 0 == paid(world, others[1]["index"], 2)[0]
 
 
-def test_stack_stays_its_heros_when_a_lane_creep_tanks(new_world: Any, data: dict[str, Any]) -> None:
+def test_stack_belongs_to_its_hero_while_a_lane_creep_tanks(new_world: Any, data: dict[str, Any]) -> None:
     """A camp led to a wave fights the wave at the spawn time; the stack belongs to the hero that led it there."""
-    world, first, _ = drawn_camps(new_world, data, 7.0)
+    world, first, _ = pulled_camps(new_world, data, 7.0)
     world.set_unit(world.hero(0)["unit"], x=-7000, y=-6500)
     old = of_camp(world, first)
-    world.step(40)  # they give the hero up
+    world.step(40)  # they stop chasing the hero
     creep = world.spawn("npc_dota_creep_goodguys_melee", 0, old[0]["x"] + 100, old[0]["y"])
     for u in old:
         world.set_unit(u["index"], x=5500, y=-6500)
@@ -124,8 +124,8 @@ def test_stack_stays_its_heros_when_a_lane_creep_tanks(new_world: Any, data: dic
 
 
 def test_creeps_pulled_by_a_wave_give_no_stack_bounty(new_world: Any, data: dict[str, Any]) -> None:
-    """A hero hit them earlier, and they have been home since."""
-    world, first, _ = drawn_camps(new_world, data, 30.0)
+    """A hero attacked them earlier, and they have returned home since."""
+    world, first, _ = pulled_camps(new_world, data, 30.0)
     old = of_camp(world, first)
     camp = data["map"]["camps"][first]
     world.set_unit(world.hero(0)["unit"], x=-7000, y=-6500)
@@ -168,7 +168,7 @@ def test_roshan_grows_and_pays(new_world: Any) -> None:
     assert world.units("roshan")
 
 
-def full_handed(world: Any, hero: int) -> None:
+def fill_inventory(world: Any, hero: int) -> None:
     """Fill the hero's inventory with nine items without common recipes, and empty its stash."""
     world.clear_items(hero)
     world.set_gold(hero, -1e6)
@@ -189,7 +189,7 @@ def dead_roshan(new_world: Any, full: tuple[int, ...]) -> tuple[Any, Any]:
         world.clear_items(hero)
         world.set_gold(hero, -1e6)
     for hero in full:
-        full_handed(world, hero)
+        fill_inventory(world, hero)
     world.set_unit(world.hero(0)["unit"], x=roshan["x"] + 400, y=roshan["y"])
     world.clear_signals()
     world.kill(roshan["index"], world.hero(0)["unit"])
@@ -210,17 +210,17 @@ def test_roshans_items_drop_when_inventories_are_full(new_world: Any) -> None:
     assert world.hero(0)["signals"]["aegis"] == 0
     world.set_unit(world.hero(0)["unit"], x=roshan["x"], y=roshan["y"])
     world.step(2)
-    assert world.ground_items()  # his hands are full
+    assert world.ground_items()  # his inventory is full
     world.clear_items(5)
     world.set_gold(5, -1e6)
     world.set_unit(world.hero(0)["unit"], x=roshan["x"] + 100, y=roshan["y"])
     world.set_unit(world.hero(5)["unit"], x=roshan["x"] + 140, y=roshan["y"], extra_hp=5000)
-    world.step(2)  # the nearest has no room: it is the other's
+    world.step(2)  # the nearest has no free slot: the other takes it
     assert world.ground_items() == [] and "item_aegis" in held(world, 5)
     assert world.hero(5)["signals"]["aegis"] == 1
     hero = world.hero(5)["unit"]
     world.kill(hero, world.hero(0)["unit"])
-    world.step(40)  # 5 s and a little
+    world.step(40)  # slightly more than 5 s
     assert world.unit(hero)["alive"] and world.hero(5)["deaths"] == 0
 
 
@@ -259,8 +259,8 @@ def test_bounty_runes(new_world: Any) -> None:
     assert world.hero(1)["signals"]["gold"] == pytest.approx(40, abs=passive)
 
 
-def test_a_rune_that_is_gone_is_not_another(new_world: Any) -> None:
-    """After another hero took it, the hero still walks there and not to another rune; without any rune it stays."""
+def test_order_to_a_taken_rune_takes_no_other(new_world: Any) -> None:
+    """After another hero took it, the hero still walks to its place and to no other rune."""
     world = new_world(radiant=("nevermore",), dire=("sniper",), runes=True)
     world.step()
     spots = world.pickups()

@@ -1,35 +1,24 @@
 """Rules that differ between the patches, each tested in both (docs/game.md, "Two versions")."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, give
-from tests.dota.conftest import FILES, read_data
+from tests.dota.scenes.actions import give
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.patches import PATCHES, load, quiet_world, read_data
 
 MID = (-500.0, -400.0)
-PATCHES = ("7.21d", "7.19")
-Patched = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def patched(core: Any) -> Patched:
+def bare_world(core: Any, patch: str, radiant: Sequence[str] = ("sven",), dire: Sequence[str] = ("nevermore",)) -> Any:
     """Create a quiet world of a patch, without items."""
-    data = {patch: read_data(patch) for patch in PATCHES}
-    tables = {patch: core.load_tables(*(files[f] for f in FILES)) for patch, files in data.items()}
-
-    def make(patch: str, radiant: Sequence[str] = ("sven",), dire: Sequence[str] = ("nevermore",)) -> Any:
-        quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3,
-                 "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0, "keep_teleport": 0}
-        world = core.World(tables[patch], quiet, list(radiant), list(dire), 1)
-        for hero in (*range(len(radiant)), *range(5, 5 + len(dire))):
-            world.clear_items(hero)
-            world.set_gold(hero, -1e6)
-        return world
-
-    make.data = data  # type: ignore[attr-defined]
-    return make
+    world = quiet_world(core, patch, radiant, dire)
+    for hero in (*range(len(radiant)), *range(5, 5 + len(dire))):
+        world.clear_items(hero)
+        world.set_gold(hero, -1e6)
+    return world
 
 
 def unit(world: Any, hero: int) -> Any:
@@ -37,11 +26,11 @@ def unit(world: Any, hero: int) -> Any:
 
 
 @pytest.mark.parametrize(("patch", "factor", "hp"), [("7.21d", 1.0, 20), ("7.19", 1.25, 18)])
-def test_bonuses_of_the_primary_attribute(patched: Patched, patch: str, factor: float, hp: float) -> None:
+def test_bonuses_of_the_primary_attribute(core: Any, patch: str, factor: float, hp: float) -> None:
     """7.19 gives a quarter more, except damage; the other two attributes give the usual amount."""
-    world = patched(patch)
+    world = bare_world(core, patch)
     for hero, name in ((0, "sven"), (5, "nevermore")):
-        base = patched.data[patch]["heroes"]["heroes"]["npc_dota_hero_" + name]  # type: ignore[attr-defined]
+        base = load(core, patch)[0]["heroes"]["heroes"]["npc_dota_hero_" + name]
         strength = base["base_str"] * (factor if base["primary"] == "str" else 1)
         agility = base["base_agi"] * (factor if base["primary"] == "agi" else 1)
         u = unit(world, hero)
@@ -53,10 +42,10 @@ def test_bonuses_of_the_primary_attribute(patched: Patched, patch: str, factor: 
 
 @pytest.mark.parametrize(("near", "by_level", "by_lag"), [
     (1, 20, 0.138), (2, 15, 0.138), (3, 10, 0.12), (4, 7, 0.09), (5, 5, 0.072)])
-def test_experience_of_a_kill_in_7_19(patched: Patched, near: int, by_level: float, by_lag: float) -> None:
+def test_experience_of_a_kill_in_7_19(core: Any, near: int, by_level: float, by_lag: float) -> None:
     """Each of those near gets so much a level of the victim's, 6, and of his experience, 2,300, the share by which his
     team is ahead: (3,300 - 100) / (3,300 + 100)."""
-    world = patched("7.19", ("sven", "lion", "viper", "axe", "razor"), ("nevermore", "lich"))
+    world = bare_world(core, "7.19", ("sven", "lion", "viper", "axe", "razor"), ("nevermore", "lich"))
     world.give_xp(5, 2300)
     world.give_xp(6, 1000)
     world.give_xp(4, 100)
@@ -71,8 +60,8 @@ def test_experience_of_a_kill_in_7_19(patched: Patched, near: int, by_level: flo
     assert got == pytest.approx([each] * near + [0] * (5 - near), abs=0.01)
 
 
-def test_a_team_ahead_gets_only_the_level_bounty(patched: Patched) -> None:
-    world = patched("7.19")
+def test_a_team_ahead_gets_only_the_level_bounty(core: Any) -> None:
+    world = bare_world(core, "7.19")
     world.give_xp(5, 2300)
     world.give_xp(0, 5000)
     for hero in (0, 5):
@@ -82,12 +71,12 @@ def test_a_team_ahead_gets_only_the_level_bounty(patched: Patched) -> None:
 
 
 @pytest.mark.parametrize(("patch", "denier", "enemy", "gold"), [("7.21d", 0.0, 0.35, 0.2), ("7.19", 0.25, 0.25, 0.0)])
-def test_experience_of_a_deny(patched: Patched, patch: str, denier: float, enemy: float, gold: float) -> None:
+def test_experience_of_a_deny(core: Any, patch: str, denier: float, enemy: float, gold: float) -> None:
     """Shares of the creep's experience for the heroes of each side nearby, and of its gold for the denier."""
-    world = patched(patch)
+    world = bare_world(core, patch)
     for hero in (0, 5):
         world.set_unit(world.hero(hero)["unit"], x=MID[0] + 200, y=MID[1])
-    row = patched.data[patch]["units"]["units"]["npc_dota_creep_goodguys_melee"]  # type: ignore[attr-defined]
+    row = load(core, patch)[0]["units"]["units"]["npc_dota_creep_goodguys_melee"]
     world.clear_signals()
     world.kill(world.spawn("npc_dota_creep_goodguys_melee", 0, *MID), world.hero(0)["unit"])
     assert world.hero(0)["xp"] == pytest.approx(denier * row["xp"], abs=1e-3)
@@ -97,8 +86,8 @@ def test_experience_of_a_deny(patched: Patched, patch: str, denier: float, enemy
 
 
 @pytest.mark.parametrize(("patch", "each"), [("7.21d", 0), ("7.19", 3)])
-def test_armor_of_a_tower_by_the_enemy_heroes_near(patched: Patched, patch: str, each: float) -> None:
-    world = patched(patch, ("sven", "lion", "viper"))
+def test_armor_of_a_tower_by_the_enemy_heroes_near(core: Any, patch: str, each: float) -> None:
+    world = bare_world(core, patch, ("sven", "lion", "viper"))
     tower = next(u for u in world.units("tower") if u["building"] == "dota_badguys_tower1_mid")
     for near in (0, 1, 3):
         for hero in range(3):
@@ -109,8 +98,8 @@ def test_armor_of_a_tower_by_the_enemy_heroes_near(patched: Patched, patch: str,
 
 
 @pytest.mark.parametrize(("patch", "first", "others"), [("7.21d", 2, 4), ("7.19", 2, 3)])
-def test_armor_that_towers_lend(patched: Patched, patch: str, first: float, others: float) -> None:
-    world = patched(patch)
+def test_armor_that_towers_lend(core: Any, patch: str, first: float, others: float) -> None:
+    world = bare_world(core, patch)
     bare = unit(world, 0)["armor"]
     for name, armor in (("dota_goodguys_tower1_mid", first), ("dota_goodguys_tower2_mid", others)):
         tower = next(u for u in world.units("tower") if u["building"] == name)
@@ -120,9 +109,9 @@ def test_armor_that_towers_lend(patched: Patched, patch: str, first: float, othe
 
 
 @pytest.mark.parametrize(("patch", "flat", "share"), [("7.21d", 90, 0.02), ("7.19", 75, 0.0)])
-def test_healing_of_a_shrine(patched: Patched, patch: str, flat: float, share: float) -> None:
+def test_healing_of_a_shrine(core: Any, patch: str, flat: float, share: float) -> None:
     """Healing a second, in addition to the hero's own regeneration."""
-    world = patched(patch)
+    world = bare_world(core, patch)
     shrine = next(u for u in world.units("shrine") if u["building"] == "good_healer_6")
     hero = world.hero(0)["unit"]
     world.set_unit(hero, x=shrine["x"] + 250, y=shrine["y"] + 100, extra_hp=5000)
@@ -135,22 +124,22 @@ def test_healing_of_a_shrine(patched: Patched, patch: str, flat: float, share: f
 
 
 @pytest.mark.parametrize(("patch", "most"), [("7.21d", 700), ("7.19", 600)])
-def test_the_highest_attack_speed(patched: Patched, patch: str, most: float) -> None:
-    world = patched(patch)
+def test_the_highest_attack_speed(core: Any, patch: str, most: float) -> None:
+    world = bare_world(core, patch)
     world.set_unit(world.hero(0)["unit"], extra_as=most - 150)
     assert unit(world, 0)["attack_speed"] < most
     world.set_unit(world.hero(0)["unit"], extra_as=2000)
     u = unit(world, 0)
     assert u["attack_speed"] == most
-    base = patched.data[patch]["heroes"]["heroes"]["npc_dota_hero_sven"]["base_attack_time"]  # type: ignore[attr-defined]
+    base = load(core, patch)[0]["heroes"]["heroes"]["npc_dota_hero_sven"]["base_attack_time"]
     assert u["attack_interval"] == pytest.approx(base / (most / 100), rel=1e-5)
 
 
 @pytest.mark.parametrize(("patch", "ends"), [("7.21d", True), ("7.19", False)])
-def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
+def test_roots_end_teleports(core: Any, patch: str, ends: bool) -> None:
     """In 7.21d a root, here Rod of Atos, ends the channel and prevents a new one; in 7.19 neither."""
-    data = patched.data[patch]  # type: ignore[attr-defined]
-    arena = Arena(patched(patch, ("sven",), ("crystal_maiden",)), data)
+    data = load(core, patch)[0]
+    arena = Arena(bare_world(core, patch, ("sven",), ("crystal_maiden",)), data)
     hero, maiden = arena.unit(0), arena.unit(5)
     tower = next(u for u in arena.world.units("tower") if u["building"] == "dota_goodguys_tower2_mid")
     arena.place(hero, 0, 0)
@@ -176,10 +165,10 @@ def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
 
 
 @pytest.mark.parametrize(("patch", "low", "high"), [("7.21d", 56, 65), ("7.19", 53, 62)])
-def test_gold_of_a_neutral_creep(patched: Patched, patch: str, low: int, high: int) -> None:
+def test_gold_of_a_neutral_creep(core: Any, patch: str, low: int, high: int) -> None:
     """A Centaur Conqueror pays the unit file's 53 to 62 gold, 5 % more since 7.20. A game of 7.06f was recorded with
     the file's values for other creeps; 7.22g takes 5 % away, and the file of 7.27c has 53 to 62 again."""
-    world = patched(patch)
+    world = bare_world(core, patch)
     got = set()
     for _ in range(60):
         world.set_gold(0, 0)

@@ -110,8 +110,7 @@ def test_an_item_of_the_build_comes_sooner_and_once(new_world: Any, tables: Any)
 
 @pytest.mark.parametrize(("hero", "item"), [("witch_doctor", "item_hood_of_defiance"),
                                             ("crystal_maiden", "item_phase_boots")])
-def test_inserted_item_keeps_its_own_components(new_world: Any, tables: Any, hero: str,
-                                                                  item: str) -> None:
+def test_inserted_item_keeps_its_own_components(new_world: Any, tables: Any, hero: str, item: str) -> None:
     """With fifteen slots of more expensive items, each component replaces one of those and is kept."""
     made = [new_world((hero,), seed=seed, random_item_insert=1.0, keep_teleport=0) for seed in range(60)]
     world = next(w for w in made if w.hero(0)["build_insert"] == item)

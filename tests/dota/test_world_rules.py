@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, STEP, Arena, give
-from tests.dota.conftest import FILES, read_data
-from tests.dota.test_scepter import armed
-from tests.dota.test_talents import duel
+from tests.dota.scenes.actions import cast, give
+from tests.dota.scenes.arena import CENTRE, STEP, Arena
+from tests.dota.scenes.duels import line_up
+from tests.dota.scenes.patches import PATCHES, read_data
+from tests.dota.scenes.statuses import DENIABLE
+from tests.dota.scenes.talents import duel
+from tests.dota.test_scepter import scepter_duels
 
-DENIABLE = 1 << 26
 STEPS_A_SECOND = 7.5
 
 
@@ -61,9 +63,7 @@ def test_a_hero_under_shadow_strike_can_be_denied(new_world: Any, data: dict[str
     victim, mate = arena.unit(5), arena.unit(6)
     arena.place(mate, 400, 0, math.pi)
     if struck:
-        slot = arena.teach(0, "queenofpain_shadow_strike", 4)
-        arena.world.order(arena.unit(0), "cast_unit", target=victim, slot=slot)
-        arena.seconds(1.2)
+        cast(arena, "queenofpain_shadow_strike", 4, victim, wait=1.2)
         assert arena.world.unit(victim)["status"] & DENIABLE
     arena.world.set_unit(victim, hp=hp * arena.world.unit(victim)["max_hp"])
     assert arena.world.can_attack(mate, victim) == may
@@ -124,20 +124,16 @@ def test_teleports_to_one_place_take_longer_each_time(new_world: Any, data: dict
     assert channel(arena, 4, here) == pytest.approx(3, abs=2 * STEP)
 
 
-@pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_boots_of_travel(core: Any, patch: str) -> None:
     """They teleport to creeps as well as to buildings, and delay the scroll: 10 s more in 7.21d, one cooldown for both
     in 7.19."""
-    data = read_data(patch)
-    tables = core.load_tables(*(data[f] for f in FILES))
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
-    arena = Arena(core.World(tables, quiet, ["lion"], ["sven"], 1), data)
+    arena = line_up(core, patch, ("lion",), ("sven",), {})
     creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, -3500, -3000)
     arena.still(creep)
     give(arena, "tpscroll", charges=1)
     slot = give(arena, "travel_boots")
     hero = arena.unit(0)
-    boots = data["items"]["items"]["item_travel_boots"]
+    boots = arena.data["items"]["items"]["item_travel_boots"]
     base = arena.base_speed("lion")
     assert arena.world.unit(hero)["move_speed"] > base * 1.2
     arena.world.set_unit(hero, mana=300)
@@ -156,12 +152,8 @@ def test_boots_of_travel(core: Any, patch: str) -> None:
 def test_a_great_cleave_of_the_older_patch_goes_through_armor(core: Any) -> None:
     """7.20 made cleaves ordinary physical damage."""
     shares = []
-    for patch in ("7.21d", "7.19"):
-        data = read_data(patch)
-        tables = core.load_tables(*(data[f] for f in FILES))
-        quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
-        arena = Arena(core.World(tables, quiet, ["sven"], ["axe"], 1), data)
-        arena.place(arena.unit(0), 0, 0)
+    for patch in PATCHES:
+        arena = line_up(core, patch, ("sven",), ("axe",), {0: 0})
         target, behind = arena.dummy(140, 0), arena.dummy(280, 0)
         arena.world.set_unit(behind, extra_armor=20)
         arena.teach(0, "sven_great_cleave", 4)
@@ -177,7 +169,7 @@ def test_a_great_cleave_of_the_older_patch_goes_through_armor(core: Any) -> None
 
 def test_roshan_resists_status(new_world: Any, data: dict[str, Any]) -> None:
     """Stuns last a quarter less on him."""
-    arena = armed(new_world, data, "sven", allies=("lion",))[0]
+    arena = scepter_duels(new_world, data, "sven", allies=("lion",))[0]
     roshan = arena.world.spawn("npc_dota_roshan", 2, CENTRE[0] + 300, CENTRE[1])
     arena.place(arena.unit(1), 0, 200)
     for index, ability in ((1, "lion_voodoo"), (0, "sven_storm_bolt")):  # his spell block takes the first

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.conftest import FILES
+from tests.dota.scenes.patches import FILES, QUIET
 
 
 def names(world: Any, hero: int = 0, slots: slice = slice(0, 16)) -> list[str]:
@@ -161,9 +161,8 @@ def build_of(data: dict[str, Any], core: Any, hero: str, item: str) -> Any:
 def test_the_courier_goes_to_the_secret_shop(core: Any, data: dict[str, Any]) -> None:
     """A Demon Edge is sold only there: the gold is spent when the courier arrives, and the courier delivers it."""
     tables = build_of(data, core, "sven", "demon_edge")
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3,
-             "courier_scripted": True, "keep_teleport": 0, "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
-    world = core.World(tables, quiet, ["sven"], ["axe"], 1)
+    settings = QUIET | {"courier_scripted": True, "keep_teleport": 0}
+    world = core.World(tables, settings, ["sven"], ["axe"], 1)
     world.set_unit(world.hero(0)["unit"], x=-500, y=-400)
     world.order(world.hero(0)["unit"], "hold")
     world.clear_items(0)

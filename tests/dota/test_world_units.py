@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE
+from tests.dota.scenes.arena import CENTRE
 
 
 def body(world: Any, hero: int = 0) -> dict[str, Any]:

@@ -32,6 +32,7 @@ GameSettings game_settings(nb::handle described) {
   s.buyback = flag("buyback");
   s.timesteps_per_action = integer(n, "timesteps_per_action");
   s.commit_windups = flag("commit_windups");
+  s.commit_moves = integer(n, "commit_moves");
   s.hide_unseen = flag("hide_unseen");
   s.aggro_orders = flag("aggro_orders");
   s.max_game_s = n.num("max_game_seconds");

@@ -272,6 +272,12 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("game"), nb::arg("bytes"))
       .def(
+          "branch",
+          [](PyVecGame& self, int i, std::uint64_t seed, float building_health) {
+            self.vec.branch(self.check(i), seed, building_health);
+          },
+          nb::arg("game"), nb::arg("seed"), nb::arg("building_health"))
+      .def(
           "time_parts",
           [](PyVecGame& self, int steps, int bots) {
             if (steps < 1 || bots <= static_cast<int>(BotKind::Policy) || bots >= static_cast<int>(BotKind::Count))

@@ -175,8 +175,18 @@ BotBook make_bot_book(const Tables& tables, const ActionVocabulary& actions) {
     const AbilityDef& a = tables.abilities[i];
     for (const std::uint16_t root : a.program.roots)
       read(a, a.program, root, book.abilities[i]);
-    for (const EffectNode& n : a.program.nodes)
+    for (const EffectNode& n : a.program.nodes) {
       if (n.prim == Prim::RefreshCooldown && a.is_item >= 0) book.abilities[i].uses |= kRefreshes;
+      if (n.prim != Prim::Quelling) continue;
+      if (n.given(Role::Melee)) book.abilities[i].creep_damage[0] = n.value(Role::Melee)->base.at(1);
+      if (n.given(Role::Ranged)) book.abilities[i].creep_damage[1] = n.value(Role::Ranged)->base.at(1);
+    }
+  }
+  for (const std::string& name : tables.modifiers) {
+    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
+    const int restoring = (begins("item_tango") ? kByTango : 0) | (begins("item_flask") ? kByFlask : 0) |
+                          (begins("item_bottle") ? kByBottle : 0) | (begins("item_clarity") ? kByClarity : 0);
+    book.restoring.push_back(static_cast<std::uint8_t>(restoring));
   }
   const auto action = [&](const char* name) { return std::max(actions.find(name), -1); };
   book.tango = action("item_tango");
@@ -193,6 +203,7 @@ BotBook make_bot_book(const Tables& tables, const ActionVocabulary& actions) {
   book.smoke = action("item_smoke_of_deceit");
   book.observer = action("item_ward_observer");
   book.sentry = action("item_ward_sentry");
+  book.cheese = action("item_cheese");
   return book;
 }
 

@@ -1,6 +1,7 @@
 // What abilities and items are good for, read off their effects once: bots choose casts by it, not by name.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -33,16 +34,21 @@ enum Use : std::uint32_t {
 
 struct Usefulness {
   std::uint32_t uses = 0;
-  bool strikes_front = false;  // where the caster looks
-  float ahead = 0;             // how far in front, at the first rank
-  Num radius, damage;          // widest area, greatest single damage, by rank
+  bool strikes_front = false;           // where the caster looks
+  float ahead = 0;                      // how far in front, at the first rank
+  Num radius, damage;                   // widest area, greatest single damage, by rank
+  std::array<float, 2> creep_damage{};  // that a carried item adds to blows at creeps: melee, ranged
 };
+
+// The item whose effect a modifier is, of those that restore slowly: a second one is not used beside it.
+enum Restoring : std::uint8_t { kByTango = 1, kByFlask = 2, kByBottle = 4, kByClarity = 8 };
 
 // Indexed as the tables are. Actions and items are -1 where the patch has none.
 struct BotBook {
-  std::vector<Usefulness> abilities;  // per Tables::abilities
+  std::vector<Usefulness> abilities;    // per Tables::abilities
+  std::vector<std::uint8_t> restoring;  // per Tables::modifiers: Restoring
   int tango = -1, tango_single = -1, flask = -1, clarity = -1, faerie = -1, bottle = -1, wand = -1, stick = -1,
-      teleport = -1, dust = -1, smoke = -1, treads = -1, observer = -1, sentry = -1;  // actions
+      teleport = -1, dust = -1, smoke = -1, treads = -1, observer = -1, sentry = -1, cheese = -1;  // actions
 };
 BotBook make_bot_book(const Tables& tables, const ActionVocabulary& actions);
 

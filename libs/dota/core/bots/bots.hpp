@@ -23,6 +23,7 @@ struct BotMemory {
   struct Hero {
     std::int8_t lane = -1;
     bool retreating = false, fighting = false, quiet = true;
+    float leave_until = kLongAgo;    // goes on to leave a lost fight until then
     float next_decision = kLongAgo;  // game time; weaker bots decide less often
     float next_harass = kLongAgo, next_cast = kLongAgo;
     std::int8_t camp = -1;       // the camp that it farms

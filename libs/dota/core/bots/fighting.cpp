@@ -8,6 +8,8 @@ namespace {
 
 constexpr float kNear = 1300;       // what takes part in a fight around a hero
 constexpr float kTowerWorth = 260;  // strength of an enemy tower that would strike the hero
+constexpr float kAbout = 2000;      // heroes this near to a place are there
+constexpr float kLost = 0.9f;       // own strength, as a share of the enemies', below which a place is lost
 
 // Own strength, as a share of the enemies', below which the hero does not even finish one of them.
 constexpr float kKillAgainst = 0.6f;
@@ -61,17 +63,21 @@ Balance balance_near(const Situation& s) {
   Balance b;
   b.own = strength(s.view, s.body);
   for (int i = 0; i < s.view.heroes_per_team; ++i) {
-    if (const SeenUnit* e = s.scene.enemy(i); e && s.away(e->pos) < kNear) {
-      ++b.enemies;
+    if (const SeenUnit* e = s.scene.recent_enemy(i); e && s.away(e->pos) < kNear) {
+      ++b.recent;
       b.enemy += strength(s.view, *e);
-      if (!b.nearest || s.away(e->pos) < s.away(b.nearest->pos)) b.nearest = e;
+      b.danger = std::min(b.danger, s.away(e->pos));
+      if (s.scene.enemy(i)) {
+        ++b.enemies;
+        if (!b.nearest || s.away(e->pos) < s.away(b.nearest->pos)) b.nearest = e;
+      }
     }
     const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
     if (!mate || s.away(mate->pos) > kNear || s.scene.memory.heroes[i].retreating) continue;
     ++b.allies;
     b.own += strength(s.view, *mate);
   }
-  if (b.enemies == 0) return b;
+  if (b.recent == 0) return b;
   if (under_enemy_tower(s.scene, s.body.pos, 150.0f)) b.enemy += kTowerWorth;
   for (const int i : s.scene.own_buildings) {
     const SeenUnit& u = s.scene.unit(i);
@@ -82,13 +88,30 @@ Balance balance_near(const Situation& s) {
 
 bool outnumbered(const Situation& s, const Balance& b) {
   // In lane a hero stays where it gains experience, out of their reach.
-  const float near = s.view.time < s.skill.group_from && s.health() > 0.5f ? 700.0f : 1000.0f;
-  if (b.enemies == 0 || s.away(b.nearest->pos) > near) return false;
+  const bool lane = s.view.time < s.skill.group_from && s.health() > 0.5f;
+  const float near = lane ? 700.0f : s.skill.disciplined && b.own < 0.6f * b.enemy ? kNear : 1000.0f;
+  if (b.danger > near) return false;
   // One against one nobody has to leave the lane before it is nearly lost.
-  const float need = (b.enemies == 1 ? 0.5f : 0.8f) - (s.memory.fighting ? 0.15f : 0.0f);
-  if (s.skill.disciplined && b.allies == 1 && s.health() < 0.5f && s.body.hp < threat(s))
-    return !can_kill(s, *b.nearest);
-  return b.own < need * s.skill.caution * b.enemy && !(b.enemies == 1 && can_kill(s, *b.nearest));
+  const bool team = s.skill.disciplined && b.allies >= 4;
+  const float need = (b.recent == 1 ? 0.5f : team ? 0.65f : 0.8f) - (s.memory.fighting ? 0.15f : 0.0f);
+  if (s.skill.disciplined && s.health() < 0.5f && s.body.hp < threat(s) / static_cast<float>(b.allies))
+    return b.enemies == 0 || !can_kill(s, *b.nearest);
+  return b.own < need * s.skill.caution * b.enemy && !(b.enemies == 1 && b.recent == 1 && can_kill(s, *b.nearest));
+}
+
+bool is_lost(const Situation& s, Vec2 place) {
+  if (!s.skill.disciplined || s.view.heroes_per_team < 3) return false;
+  float own = strength(s.view, s.body), enemy = 0;
+  for (int i = 0; i < s.view.heroes_per_team; ++i) {
+    const SeenUnit* e = s.scene.recent_enemy(i);
+    if (e && distance(e->pos, place) < kAbout) enemy += strength(s.view, *e);
+    const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
+    if (!mate || s.scene.memory.heroes[i].retreating) continue;
+    const SeenHero& its = s.view.heroes[i];
+    if (distance(mate->pos, place) < kAbout || (its.teleporting && distance(its.teleport_target, place) < kAbout))
+      own += strength(s.view, *mate);
+  }
+  return own < kLost * enemy;
 }
 
 Command fight(const Situation& s, const Balance& b) {
@@ -102,7 +125,7 @@ Command fight(const Situation& s, const Balance& b) {
   if (towered && !(kills && gap < 100.0f) && b.allies < 3) return {};
   // In lane nobody fights to the death without an advantage: there are creeps to kill.
   const bool laning = s.view.time < s.skill.group_from && b.allies + b.enemies < 5;
-  const float need = s.skill.caution * (laning ? 1.35f : 1.0f);
+  const float need = s.skill.caution * (laning ? 1.35f : s.skill.disciplined && b.allies >= 4 ? 0.8f : 1.0f);
   if (b.own < (kills ? kKillAgainst : need) * b.enemy) return {};
   if (laning && !kills && target->hp > 0.55f * target->max_hp) return {};
   if (gap > 700.0f && !kills && b.allies < 2) return {};

@@ -1,6 +1,7 @@
 // The lane: last hits, denies, blows at the opponent, where to stand.
 #include <cmath>
 
+#include "base/math.hpp"
 #include "bots/scene.hpp"
 
 namespace dota {
@@ -8,6 +9,27 @@ namespace {
 
 constexpr float kApproach = 3;      // seconds before a creep falls to a last hit in which the hero goes to it
 constexpr float kTooHealthy = 300;  // health above the hero's damage that no creep loses before a blow lands
+constexpr float kHalfTurn = 3.14159265f * 0.03f;  // seconds times the turn rate
+constexpr float kTowerKill = 2.5f;                // seconds for which the shots of a tower are predicted
+constexpr float kWeakRoll = 0.94f;                // share of the mean damage that a blow is sure to do, about
+
+// Damage of a blow of `amount` to a unit: the attacker's class against the unit's, and the unit's armor.
+float blow(const Situation& s, const SeenUnit& attacker, const SeenUnit& u, float amount) {
+  const Tables& t = *s.view.constants.tables;
+  const auto row = static_cast<std::size_t>(t.units[attacker.type].attack_class);
+  const auto column = static_cast<std::size_t>(t.units[u.type].defend_class);
+  return amount * t.rules.class_table[row][column] * (1.0f - u.physical_resistance);
+}
+
+// The hero's damage with what its items add against creeps.
+float creep_damage(const Situation& s) {
+  float sum = s.body.damage;
+  for (const SeenItem& item : s.hero.items) {
+    const int ability = item.id < 0 ? -1 : s.view.constants.tables->items[item.id].ability;
+    if (ability >= 0) sum += s.scene.book.abilities[ability].creep_damage[s.body.melee ? 0 : 1];
+  }
+  return sum;
+}
 
 // Seconds until an attack begun now would land on a unit that far away.
 float until_blow(const Situation& s, const SeenUnit& u) {
@@ -15,7 +37,10 @@ float until_blow(const Situation& s, const SeenUnit& u) {
   const float speed = std::max(s.body.attack_speed / 100.0f, 0.2f);
   const float gap = std::max(s.away(u.pos) - s.reach(u), 0.0f);
   constexpr float kLate = kFramesPerStep * kDt;  // an order is carried out a timestep later
-  float t = kLate + def.attack_point / speed + gap / std::max(s.body.move_speed, 100.0f);
+  const Vec2 way = u.pos - s.body.pos;
+  const float ahead = way.dot(heading(s.body.facing)) / std::max(way.length(), 1.0f);
+  const float turn = 0.5f * (1.0f - ahead) * kHalfTurn / std::max(def.turn_rate, 0.1f);
+  float t = kLate + turn + def.attack_point / speed + gap / std::max(s.body.move_speed, 100.0f);
   t = std::max(t, s.body.attack_interval - s.body.since_attack);
   if (def.projectile_speed > 0) t += std::min(s.away(u.pos), s.body.attack_range) / def.projectile_speed;
   return t;
@@ -31,7 +56,7 @@ float damage_from(const Situation& s, const SeenUnit& attacker, const SeenUnit& 
   if (def.projectile_speed > 0) first += distance(attacker.pos, u.pos) / def.projectile_speed;
   if (first > seconds) return 0;
   const float blows = 1.0f + std::floor((seconds - first) / std::max(attacker.attack_interval, 0.2f));
-  return blows * attacker.damage;
+  return blows * blow(s, attacker, u, attacker.damage);
 }
 
 // Returns the predicted health: shots in flight and the blows of the creeps and towers that attack the unit.
@@ -40,14 +65,15 @@ float health_then(const Situation& s, const SeenUnit& u, float seconds) {
   for (int i = 0; i < s.view.projectile_count; ++i) {
     const SeenProjectile& shot = s.view.projectiles[i];
     if (shot.kind != Projectile::Kind::Attack || !(shot.target == u.handle) || shot.eta > seconds) continue;
-    if (const int source = s.view.find(shot.source); source >= 0) damage += s.view.units[source].damage;
+    if (const int source = s.view.find(shot.source); source >= 0)
+      damage += blow(s, s.view.units[source], u, s.view.units[source].damage);
   }
   const bool own = u.side == Side::Own;
   for (const int i : own ? s.scene.enemy_creeps : s.scene.own_creeps)
     damage += damage_from(s, s.scene.unit(i), u, seconds);
   for (const int i : own ? s.scene.enemy_buildings : s.scene.own_buildings)
     damage += damage_from(s, s.scene.unit(i), u, seconds);
-  return u.hp - damage * (1.0f - u.physical_resistance);
+  return u.hp - damage;
 }
 
 // Whether a mate who comes before the hero in the order of farm can take the creep. A mate who is leaving the lane
@@ -69,27 +95,58 @@ bool left_to_mate(const Situation& s, const SeenUnit& creep) {
 // The creep that the next attack would kill, preferring the weakest: an enemy's, or one's own to deny.
 const SeenUnit* last_hit(const Situation& s, bool deny) {
   const SeenUnit* best = nullptr;
+  const float amount = creep_damage(s);
   for (const int i : deny ? s.scene.own_creeps : s.scene.enemy_creeps) {
     const SeenUnit& u = s.scene.unit(i);
     if (u.kind != UnitKind::LaneCreep || (u.status & (kAttackImmune | kUntargetable))) continue;
     if (s.away(u.pos) > s.reach(u) + (deny ? 60.0f : 220.0f)) continue;
     if (deny && u.hp >= 0.5f * u.max_hp) continue;
-    const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    const float damage = blow(s, s.body, u, amount);
     if (u.hp > damage + kTooHealthy || (best && u.hp >= best->hp)) continue;
     const float health = s.skill.foresees ? health_then(s, u, until_blow(s, u)) : u.hp;
-    if (health > s.skill.last_hit_slack * damage * (s.skill.foresees ? 0.94f : 1.0f)) continue;
+    if (health > s.skill.last_hit_slack * damage * (s.skill.foresees ? kWeakRoll : 1.0f)) continue;
     if (!deny && left_to_mate(s, u)) continue;
     best = &u;
   }
   return best;
 }
 
+// Whether the shots of a tower, beside other blows, kill the creep before one blow of the hero can, but not before
+// two: then a blow now leaves the last hit to the hero.
+bool needs_two(const Situation& s, const SeenUnit& u, float damage) {
+  const float first = until_blow(s, u);
+  bool two = false;
+  for (float t = first; t < first + kTowerKill; t += kFramesPerStep * kDt) {
+    const float health = health_then(s, u, t);
+    if (health <= 0) return two;
+    if (health <= kWeakRoll * damage) return false;
+    two = two || (t >= first + s.body.attack_interval && health <= (1.0f + kWeakRoll) * damage);
+  }
+  return false;
+}
+
+// A creep at an own tower that is struck early.
+const SeenUnit* tower_creep(const Situation& s) {
+  if (!s.skill.foresees) return nullptr;
+  const float amount = creep_damage(s);
+  for (const int i : s.scene.own_buildings) {
+    const SeenUnit& tower = s.scene.unit(i);
+    const int at = tower.kind == UnitKind::Tower ? s.view.find(tower.attack_target) : -1;
+    if (at < 0) continue;
+    const SeenUnit& u = s.view.units[at];
+    if (u.kind != UnitKind::LaneCreep || u.side != Side::Enemy || s.away(u.pos) > s.reach(u) + 60.0f) continue;
+    if (needs_two(s, u, blow(s, s.body, u, amount)) && !left_to_mate(s, u)) return &u;
+  }
+  return nullptr;
+}
+
 // Whether an enemy creep in reach will be ready for the last hit before the hero can strike twice.
 bool last_hit_due(const Situation& s) {
   if (!s.skill.foresees) return false;
+  const float amount = creep_damage(s);
   for (const int i : s.scene.enemy_creeps) {
     const SeenUnit& u = s.scene.unit(i);
-    const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    const float damage = blow(s, s.body, u, amount);
     if (u.kind != UnitKind::LaneCreep || s.away(u.pos) > s.reach(u) + 220.0f || u.hp > damage + kTooHealthy)
       continue;
     if (health_then(s, u, until_blow(s, u) + s.body.attack_interval) <= damage && !left_to_mate(s, u)) return true;
@@ -102,6 +159,7 @@ bool last_hit_due(const Situation& s) {
 Command last_hits(const Situation& s) {
   if (const SeenUnit* creep = last_hit(s, false); creep && !under_enemy_tower(s.scene, creep->pos, -250.0f))
     return with(kAttack, creep->handle);
+  if (const SeenUnit* creep = tower_creep(s); creep && !last_hit_due(s)) return with(kAttack, creep->handle);
   if (s.skill.denies)
     if (const SeenUnit* creep = last_hit(s, true); creep && !last_hit_due(s)) return with(kAttack, creep->handle);
   return {};
@@ -110,9 +168,10 @@ Command last_hits(const Situation& s) {
 Vec2 last_hit_position(const Situation& s, Vec2 place) {
   if (!s.skill.foresees) return place;
   const SeenUnit* next = nullptr;
+  const float amount = creep_damage(s);
   for (const int i : s.scene.enemy_creeps) {
     const SeenUnit& u = s.scene.unit(i);
-    const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    const float damage = blow(s, s.body, u, amount);
     if (u.kind != UnitKind::LaneCreep || s.away(u.pos) > 900.0f || u.hp > damage + kTooHealthy ||
         (next && u.hp >= next->hp))
       continue;

@@ -6,7 +6,9 @@
 namespace dota {
 namespace {
 
-constexpr float kGathered = 1800;  // heroes this near to a place are there
+constexpr float kGathered = 1800;             // heroes this near to a place are there
+constexpr float kPush = 75, kLatePush = 120;  // seconds that a push lasts, before and from kLate on
+constexpr float kLate = 1500;                 // game time, seconds
 
 int heroes_near(const Scene& s, Vec2 p, float radius, bool enemies) {
   int n = 0;
@@ -154,7 +156,7 @@ void make_plan(const Scene& s) {
   const bool able = s.own_alive >= s.view.heroes_per_team - 1 || (ahead && s.own_alive >= 3);
   if (group && able && s.view.time >= m.next_push && mean_health(s) > 0.6f) {
     m.plan_lane = static_cast<std::int8_t>(lane_to_push(s));
-    set_plan(s, Plan::Push, s.enemy_home, 75.0f);
+    set_plan(s, Plan::Push, s.enemy_home, s.view.time < kLate ? kPush : kLatePush);
   }
 }
 
@@ -223,7 +225,7 @@ Command follow_plan(const Situation& s) {
       }
       return take_roshan(s);
     case Plan::Defend:
-      if (defended(s)) return {};
+      if (defended(s) || (distance(m.plan_place, s.scene.home) > 4500.0f && is_lost(s, m.plan_place))) return {};
       place = m.plan_place +
               (s.scene.home - m.plan_place) * (400.0f / std::max(distance(s.scene.home, m.plan_place), 400.0f));
       break;
@@ -231,7 +233,8 @@ Command follow_plan(const Situation& s) {
       place = lane_position(s, m.plan_lane);
       // The first to arrive waits for the others outside the towers' range.
       const bool dangerous = under_enemy_tower(s.scene, place, 500.0f);
-      if (dangerous && heroes_near(s.scene, place, kGathered, false) * 5 < s.scene.own_alive * 3)
+      const bool few = heroes_near(s.scene, place, kGathered, false) * 5 < s.scene.own_alive * 3;
+      if ((dangerous && few) || is_lost(s, place))
         place = lane_point(s.scene.lane(m.plan_lane), lane_progress(s.scene.lane(m.plan_lane), place), 1300.0f);
       if (s.offered(s.scene.book.smoke) && s.view.time >= m.next_smoke &&
           heroes_near(s.scene, s.body.pos, 1100.0f, false) >= 3 &&

@@ -5,6 +5,8 @@ namespace dota {
 namespace {
 
 constexpr float kCreepWorth = 250;  // world units that a hero walks for one more creep of a wave
+constexpr float kLostCost = 6000;   // world units that a hero would rather walk than farm among stronger enemies
+constexpr float kLeave = 2.5f;      // seconds
 
 struct FarmLane {
   int lane = 1;
@@ -23,6 +25,7 @@ FarmLane farm_lane(const Situation& s) {
     const float at = m.own_front[lane];
     const Vec2 p = lane_point(way, at < 0 ? m.own_tower[lane] : at, 0.0f);
     float cost = s.away(p);
+    if (is_lost(s, p)) cost += kLostCost;
     for (int i = 0; i < s.view.heroes_per_team; ++i)
       if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
           mate && distance(mate->pos, p) < 1200.0f)
@@ -36,14 +39,14 @@ FarmLane farm_lane(const Situation& s) {
 }
 
 Command keep_alive(const Situation& s, const Balance& b) {
-  const bool hunted = b.enemies > 0 && s.away(b.nearest->pos) < 900.0f;
+  const bool hunted = b.danger < 900.0f;
   if (hunted && s.skill.disciplined)
     if (const Command c = escape(s); said(c)) return c;
   if (!hunted && s.skill.disciplined)
     if (const Command c = eat(s); said(c)) return c;
-  if (!hunted && b.enemies == 0 && s.skill.disciplined)
+  if (b.recent == 0 && s.skill.disciplined)
     if (const Command c = to_shrine(s); said(c)) return c;
-  if (!hunted && s.away(s.scene.home) > 6000.0f && b.enemies == 0)
+  if (!hunted && s.away(s.scene.home) > 6000.0f && b.recent == 0)
     if (const Command c = teleport_towards(s, s.scene.home); said(c)) return c;
   return go_home(s);
 }
@@ -59,6 +62,13 @@ bool hit_by_hero(const Situation& s) {
   for (int i = 0; i < s.view.heroes_per_team; ++i)
     if (const SeenUnit* e = s.scene.enemy(i); e && e->attack_target == s.body.handle) return true;
   return false;
+}
+
+// Who leaves a fight does not turn round at once because an enemy is out of reach for a moment.
+bool leaves(const Situation& s, const Balance& b) {
+  const bool now = outnumbered(s, b);
+  if (now) s.memory.leave_until = s.view.time + kLeave;
+  return now || (s.skill.disciplined && s.view.time < s.memory.leave_until && b.own < s.skill.caution * b.enemy);
 }
 
 // Strikes the weakest enemy creep near.
@@ -119,7 +129,7 @@ Command decide(const Situation& s) {
   if (!s.hero.alive) return s.offered(kBuyback) && wants_buyback(s) ? with(kBuyback) : with(kNoop);
   if (s.hero.using_ability || s.body.act == Act::Channel) return with(kNoop);
   const Balance b = balance_near(s);
-  s.memory.quiet = b.enemies == 0;
+  s.memory.quiet = b.recent == 0;
   const bool at_home = s.away(s.scene.home) < 1000.0f;
   if (s.health() < s.skill.retreat_below) s.memory.retreating = true;
   // The fountain heals on while the hero walks out of its reach, and some seconds longer: who knows it leaves
@@ -141,7 +151,7 @@ Command decide(const Situation& s) {
     if (const Command c = tread(s); said(c)) return c;
   if (s.skill.disciplined)
     if (const Command c = help_allies(s); said(c)) return c;
-  if (s.memory.retreating || outnumbered(s, b)) {
+  if (s.memory.retreating || leaves(s, b)) {
     s.memory.fighting = false;
     return keep_alive(s, b);
   }

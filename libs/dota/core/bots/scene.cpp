@@ -47,22 +47,37 @@ const SeenUnit* Scene::enemy(int which) const {
   return seen.present && seen.alive && seen.in_sight ? view.body(h) : nullptr;
 }
 
+const SeenUnit* Scene::recent_enemy(int which) const {
+  constexpr float kRemembered = 5;  // seconds
+  const int h = view.heroes_per_team + which;
+  const SeenHero& seen = view.heroes[h];
+  if (!seen.present || !seen.alive) return nullptr;
+  return seen.in_sight || (skill.disciplined && seen.since_seen < kRemembered) ? view.body(h) : nullptr;
+}
+
 const SeenUnit* Scene::ally(int which) const {
   const SeenHero& seen = view.heroes[which];
   return seen.present && seen.alive ? view.body(which) : nullptr;
 }
 
 float lane_progress(const MapLane& lane, Vec2 p) {
+  constexpr int kPieces = LanePieces::kPieces;
   float best = 1e30f, at = 0;
-  for (std::size_t i = 0; i + 1 < lane.waypoints.size(); ++i) {
-    const Vec2 a = lane.waypoints[i], d = lane.waypoints[i + 1] - a;
-    const float length2 = d.dot(d);
-    const float t = length2 > 0 ? std::clamp((p - a).dot(d) / length2, 0.0f, 1.0f) : 0.0f;
-    const Vec2 off = p - (a + d * t);
-    if (off.dot(off) < best) {
-      best = off.dot(off);
-      at = static_cast<float>(i) + t;
+  for (std::size_t block = 0; block < lane.pieces.size(); ++block) {
+    const LanePieces& l = lane.pieces[block];
+    std::array<float, kPieces> t, away2;
+    for (std::size_t k = 0; k < kPieces; ++k) {
+      const float along = ((p.x - l.x[k]) * l.dx[k] + (p.y - l.y[k]) * l.dy[k]) / l.length2[k];
+      const float share = along < 0.0f ? 0.0f : 1.0f < along ? 1.0f : along;
+      t[k] = l.length2[k] > 0 ? share : 0.0f;
+      const float x = p.x - (l.x[k] + l.dx[k] * t[k]), y = p.y - (l.y[k] + l.dy[k] * t[k]);
+      away2[k] = x * x + y * y;
     }
+    for (std::size_t k = 0; k < kPieces; ++k)
+      if (away2[k] < best) {
+        best = away2[k];
+        at = static_cast<float>(block * kPieces + k) + t[k];
+      }
   }
   return at;
 }

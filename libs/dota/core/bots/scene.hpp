@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 
 #include "bots/book.hpp"
 #include "bots/bots.hpp"
@@ -38,6 +39,9 @@ struct Scene {
   const MapLane& lane(int which) const { return map.lanes[view.team][which]; }
   // Returns an enemy hero (0..H-1) that is visible and alive; else nullptr.
   const SeenUnit* enemy(int which) const;
+  // Returns an enemy hero that is alive and visible, or was visible a few seconds ago, as last seen; else nullptr.
+  // Undisciplined bots remember nothing: for them it equals enemy().
+  const SeenUnit* recent_enemy(int which) const;
   const SeenUnit* ally(int which) const;  // an own hero that lives
 };
 
@@ -50,6 +54,7 @@ struct Situation {
   const int index;
   const Skill& skill;
   BotMemory::Hero& memory;
+  std::bitset<512> offers;  // actions that the hero is offered
 
   Situation(const Scene& s, int which, const SeenUnit& unit)
       : scene(s),
@@ -58,12 +63,13 @@ struct Situation {
         body(unit),
         index(which),
         skill(s.skill),
-        memory(s.memory.heroes[which]) {}
-  bool offered(int action) const {
-    if (action <= 0) return false;
-    const auto& row = scene.choices.available[index];
-    return std::find(row.begin(), row.end(), static_cast<std::uint16_t>(action)) != row.end();
+        memory(s.memory.heroes[which]) {
+    for (const std::uint16_t action : s.choices.available[which]) {
+      if (action == kNoAction) break;
+      offers.set(action);
+    }
   }
+  bool offered(int action) const { return action > 0 && offers.test(action); }
   float health() const { return body.max_hp > 0 ? body.hp / body.max_hp : 0; }
   float mana() const { return hero.max_mana > 0 ? hero.mana / hero.max_mana : 0; }
   float away(Vec2 p) const { return distance(p, body.pos); }
@@ -122,10 +128,14 @@ struct Balance {
   float own = 0, enemy = 0;
   int allies = 1, enemies = 0;  // heroes near, the hero itself counted
   const SeenUnit* nearest = nullptr;
+  int recent = 0;       // enemies near, those included that were visible a few seconds ago
+  float danger = 1e9f;  // distance of the nearest of them
 };
 Balance balance_near(const Situation& s);
 Command fight(const Situation& s, const Balance& b);
 bool outnumbered(const Situation& s, const Balance& b);
+// Whether the enemies who are at a place, as far as known, are stronger than the own heroes there and this one.
+bool is_lost(const Situation& s, Vec2 place);
 
 // ---- supplies.cpp
 Command tread(const Situation& s);                      // Power Treads to the hero's own attribute

@@ -26,7 +26,7 @@ constexpr Skill skill_of(BotKind kind) {
       return {0.8f,  1.6f,  12.0f, 0.35f, 0.7f,  1.3f, 1200.0f, 180.0f, false, true,
               false, false, false, false, false, true, false,   true,   false, false};
     case BotKind::Hard:
-      return {0.1f, 1.0f, 2.0f, 0.28f, 0.75f, 1.2f, 660.0f, 200.0f, true, true,
+      return {0.1f, 1.0f, 2.0f, 0.28f, 0.75f, 1.4f, 660.0f, 200.0f, true, true,
               true, true, true, true,  true,  true, true,   true,   true, true};
     default:
       return {0.27f, 1.15f, 5.0f,  0.3f,  0.65f, 1.05f, 900.0f, 200.0f, true, true,

@@ -12,10 +12,10 @@ constexpr float kTreeWalk = 900;  // world units that the hero steps back at mos
 // A shrine is gone to when the way is at most this share of the way home, and no enemy is seen this near to it.
 constexpr float kShrineWay = 0.65f, kShrineDanger = 1500.0f;
 
-bool under(const Situation& s, const char* modifier) {
-  const auto& names = s.view.constants.tables->modifiers;
+// `restoring`: bits of Restoring.
+bool under(const Situation& s, int restoring) {
   for (int m = 0; m < s.hero.modifier_count; ++m)
-    if (names[s.hero.modifiers[m].name].rfind(modifier, 0) == 0) return true;
+    if (s.scene.book.restoring[s.hero.modifiers[m].name] & restoring) return true;
   return false;
 }
 
@@ -124,8 +124,7 @@ Command tread(const Situation& s) {
 }
 
 Command eat(const Situation& s) {
-  if (s.health() >= 0.75f || under(s, "item_tango") || under(s, "item_flask") || under(s, "item_bottle"))
-    return {};
+  if (s.health() >= 0.75f || under(s, kByTango | kByFlask | kByBottle)) return {};
   for (const int action : {s.scene.book.tango, s.scene.book.tango_single})
     if (s.offered(action)) return with(action, s.body.handle);
   return s.skill.disciplined && !s.hero.tree_near ? to_tree(s) : Command{};
@@ -138,15 +137,15 @@ Command recover(const Situation& s, const Balance& b) {
     for (const int action : {k.faerie, k.wand, k.stick})
       if (s.offered(action)) return with(action, s.body.handle);
   if (s.health() < 0.3f)  // what heals a whole bar at once
-    if (const int cheese = s.view.constants.actions->find("item_cheese"); s.offered(cheese)) return with(cheese);
-  if (s.health() < 0.75f && !under(s, "item_tango") && !under(s, "item_flask") && !under(s, "item_bottle")) {
+    if (s.offered(k.cheese)) return with(k.cheese);
+  if (s.health() < 0.75f && !under(s, kByTango | kByFlask | kByBottle)) {
     if (quiet && s.offered(k.bottle)) return with(k.bottle, s.body.handle);
     if (quiet && s.health() < 0.6f && s.offered(k.flask)) return with(k.flask, s.body.handle);
     if (b.enemies == 0 || !s.skill.disciplined)
       if (const Command c = eat(s); said(c)) return c;
     if (s.health() < 0.45f && s.offered(k.flask)) return with(k.flask, s.body.handle);
   }
-  if (s.mana() < 0.4f && quiet && !under(s, "item_clarity") && s.offered(k.clarity))
+  if (s.mana() < 0.4f && quiet && !under(s, kByClarity) && s.offered(k.clarity))
     return with(k.clarity, s.body.handle);
   if (s.health() < 0.55f && quiet && s.offered(kShrine)) {
     s.memory.shrine_until = s.view.time + s.view.constants.tables->game->shrine_duration;

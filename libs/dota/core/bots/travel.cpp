@@ -11,15 +11,13 @@ constexpr float kTeleportSaves = 3600;  // world units that a scroll must save
 
 bool open_ground(const MapData& map, Vec2 p) {
   const Cell c = cell_of(p);
-  return c.inside() && !map.blocked_at_start[c.index()];
+  return c.inside() && map.routes->open_at_start(c.index());
 }
 
 // Returns the region whose travel field leads to p, or to an open cell near p; -1 if no region's does.
 int region_at(const MapData& map, Vec2 p) {
   const Cell goal = cell_of(p);
-  if (!goal.inside()) return -1;
-  const int main = map.routes->nearest_main[goal.index()];
-  return main < 0 ? -1 : map.routes->region[main];
+  return goal.inside() ? map.routes->goal_region[goal.index()] : -1;
 }
 
 }  // namespace
@@ -27,14 +25,10 @@ int region_at(const MapData& map, Vec2 p) {
 float walk(const Situation& s, Vec2 p) {
   const MapData& map = s.scene.map;
   const int region = region_at(map, p);
-  Cell at = cell_of(s.body.pos);
+  const Cell at = cell_of(s.body.pos);
   if (region < 0 || !at.inside()) return s.away(p);
-  const FlowField& field = map.routes->field(map, region);
-  if (field.at(at.index()) == kNoWay) return s.away(p);
-  int cost = 0;
-  for (std::uint8_t step; (step = field.at(at.index())) < kAtGoal; at = {at.x + kStepX[step], at.y + kStepY[step]})
-    cost += step % 2 ? kDiagonal : kStraight;
-  return static_cast<float>(cost) * (kCell / kStraight);
+  const int cost = map.routes->costs_to(map, region)[at.index()];
+  return cost < 0 ? s.away(p) : static_cast<float>(cost) * (kCell / kStraight);
 }
 
 Command move_to(const Situation& s, Vec2 p) {
@@ -63,7 +57,7 @@ Command travel(const Situation& s, Vec2 p) {
   Cell at = start;
   Command best = with(kNoAction);
   for (int i = 0; i < kStepsAhead; ++i) {
-    const std::uint8_t step = field.at(at.index());
+    const std::uint8_t step = field.at(at);
     if (step >= kAtGoal) break;
     at = {at.x + kStepX[step], at.y + kStepY[step]};
     if (i < 2) continue;
@@ -93,7 +87,7 @@ Command teleport_towards(const Situation& s, Vec2 p) {
     const SeenUnit& u = s.scene.unit(i);
     if (u.kind == UnitKind::Filler) continue;
     const float left = distance(u.pos, p);
-    if (left >= nearest) continue;
+    if (left >= nearest || is_lost(s, u.pos)) continue;
     nearest = left;
     best = &u;
   }

@@ -78,6 +78,7 @@ UnitDef read_unit(const std::string& name, const Node& n) {
   u.vision_night = n.num("vision_night");
   u.hull_radius = n.num("hull_radius");
   u.true_sight = n.num("true_sight", 0);
+  u.accuracy = n.num("accuracy_pct", 0) / 100;
   u.move_cap = move_cap_of(text(n, "move_cap"));
   u.attack_class = attack_class_of(text(n, "attack_class"));
   u.defend_class = defend_class_of(text(n, "defend_class"));

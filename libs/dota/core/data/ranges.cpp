@@ -53,6 +53,7 @@ constexpr Range kBodies[] = {{"hp", 1, kMost},
                              {"true_sight", 0, kFarthest},
                              {"hull_radius", 1, 1000},
                              {"hits_to_kill", 1, 1000},
+                             {"accuracy_pct", 0, 100},
                              {"role_position", 1, 5}};
 
 // Abilities and items.

@@ -61,6 +61,7 @@ struct UnitDef {
   DefendClass defend_class = DefendClass::Basic;
   bool can_attack = true, ancient = false;
   int hits_to_kill = 0;
+  float accuracy = 0;          // chance, 0 to 1, that an attack cannot miss
   int hero = -1;               // index into Tables::heroes
   bool siege = false;          // siege creeps, of kind LaneCreep
   std::vector<int> abilities;  // indices into Tables::abilities (neutrals, Roshan, towers)

@@ -73,7 +73,9 @@ bool attack_misses(Context& c, const Unit& a, const Unit& b, bool ranged) {
   if (ranged && a.kind != UnitKind::Tower && a.kind != UnitKind::Fountain &&
       elevation(*c.tables.map, b.pos) > elevation(*c.tables.map, a.pos))
     hit *= 1 - c.tables.rules.uphill_miss_pct / 100;
-  return hit < 1 && w.rng.uniform() >= hit;
+  if (hit >= 1) return false;
+  const float accuracy = c.tables.units[a.type].accuracy;
+  return w.rng.uniform() >= accuracy + (1 - accuracy) * hit;
 }
 
 bool can_attack(const Context& c, const Unit& a, const Unit& b) {

@@ -147,7 +147,9 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   changed = changed || m->status != status;
   m->status = status;
   m->rests = rests(*m, n);
-  if (m->until < kForever || !m->rests) watch(w, static_cast<int>(m - w.modifiers.data()));
+  const int index = static_cast<int>(m - w.modifiers.data());
+  w.modifiers_slow[index >> 6] &= ~bit_of(index);
+  if (m->until < kForever || !m->rests) watch(w, index);
   m->damage_type = static_cast<std::uint8_t>(n.type);
   if ((!same && fill_stats(c, inv, n, target, *m)) || changed) mark_dirty(c, target);
   return m;
@@ -200,6 +202,7 @@ void remove_modifier(Context& c, int index) {
   m.next = w.modifier_free;
   w.modifier_free = static_cast<std::int16_t>(index);
   w.modifiers_watched[index >> 6] &= ~bit_of(index);
+  w.modifiers_slow[index >> 6] &= ~bit_of(index);
   mark_dirty(c, u);
   if (node < 0) return;
   free_of_orders(c, u, node_of(c, ability, node));
@@ -241,7 +244,7 @@ void stack_ends_frame(Context& c) {
 
 void watch_modifiers(Context& c) {
   World& w = c.world;
-  w.modifiers_watched = {};
+  w.modifiers_watched = w.modifiers_slow = {};
   for (int i = 0; i < w.modifiers_end; ++i) {
     Modifier& m = w.modifiers[i];
     if (m.owner < 0 || m.node < 0) continue;

@@ -155,12 +155,63 @@ void reveal_aimed_at(Context& c, const Unit& u) {
   }
 }
 
-// The first watched modifier from slot `from` on; -1: none.
-int next_watched(const World& w, int from) {
-  for (std::size_t word = from >> 6; word < w.modifiers_watched.size(); ++word, from = 0)
-    if (const std::uint64_t left = w.modifiers_watched[word] & ~0ull << (from & 63))
-      return static_cast<int>(word * 64) + std::countr_zero(left);
-  return -1;
+// Whether a modifier has something to do in this frame. `slow`: the last frame of a timestep.
+bool acts(const World& w, const Modifier& m, bool slow) {
+  if (m.owner < 0 || m.node < 0) return false;
+  if (m.interval > 0) return true;
+  if (m.until >= kForever) return slow;
+  return !m.rests || m.motion.x != 0 || m.motion.y != 0 || w.due(m.until);
+}
+
+void modifier_frame(Context& c, int i, bool slow) {
+  World& w = c.world;
+  Modifier& m = w.modifiers[i];
+  const bool over = m.until < kForever && w.due(m.until);
+  Unit& u = w.units[m.owner];
+  const EffectNode& n = node_of(c, m.ability, m.node);
+
+  if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in
+    m.status = n.status;
+    fill_stats(c, invocation_of(c, m), n, u, m);
+    mark_dirty(c, u);
+    if (n.prim == Prim::Invis) vanish(c, u);
+  }
+  if ((m.motion.x != 0 || m.motion.y != 0) && w.time > m.start + kTimeSlack)
+    place_unit(w, u, u.pos + m.motion * std::min(kDt, m.until - w.time + kDt));
+  if (n.prim == Prim::Leap && leap_meets(c, m, n, i, u)) return;
+  if (n.prim == Prim::Leash) hold_back(c, m, n, u);
+  if (m.interval > 0 && u.alive) {
+    const std::uint16_t generation = m.generation;
+    while (m.owner >= 0 && m.generation == generation && m.interval > 0 && w.due(m.next_tick) &&
+           m.next_tick <= m.until + kTimeSlack) {
+      m.next_tick += m.interval;
+      tick_damage(c, m, n, u);
+    }
+    if (m.owner < 0 || m.generation != generation) return;  // the tick killed its bearer
+  }
+  if ((slow || over) && (n.prim == Prim::Hot || n.prim == Prim::Heal || n.prim == Prim::ManaOverTime ||
+                         (n.prim == Prim::HpCost && n.given(Role::PerSec)))) {
+    flow(c, m, n, u);
+    if (n.ends_on == EndsOn::DamageOrFull && full(u)) {
+      remove_modifier(c, i);
+      return;
+    }
+  }
+  if (slow && !over) {
+    const std::uint16_t generation = m.generation;
+    const auto gone = [&] { return m.owner < 0 || m.generation != generation; };
+    if (n.prim == Prim::Aura && !(m.flags & kModAura)) aura_frame(c, m, n);
+    if (gone()) return;
+    if (given_away(c, m, n, u)) {
+      remove_modifier(c, i);
+      return;
+    }
+    follow(c, m, n, u);
+    act_by_interval(c, m, n, u);
+    if (gone()) return;
+    if (m.until >= kForever && m.interval <= 0) w.modifiers_slow[i >> 6] |= 1ull << (i & 63);
+  }
+  if (over) expire(c, i, m, n);
 }
 
 }  // namespace
@@ -169,57 +220,15 @@ void modifiers_frame(Context& c) {
   World& w = c.world;
   const bool slow = w.frame % kFramesPerStep == 0;
   // By slot of the pool, not by unit: a tick may kill, and with that free modifiers anywhere.
-  for (int i = next_watched(w, 0); i >= 0; i = next_watched(w, i + 1)) {
-    Modifier& m = w.modifiers[i];
-    if (m.owner < 0 || m.node < 0) continue;
-    const bool lasting = m.until >= kForever;
-    const bool over = !lasting && w.due(m.until);
-    if (!over && m.interval <= 0 && (lasting ? !slow : m.rests && m.motion.x == 0 && m.motion.y == 0)) continue;
-    Unit& u = w.units[m.owner];
-    const EffectNode& n = node_of(c, m.ability, m.node);
-
-    if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in
-      m.status = n.status;
-      fill_stats(c, invocation_of(c, m), n, u, m);
-      mark_dirty(c, u);
-      if (n.prim == Prim::Invis) vanish(c, u);
+  for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
+    for (std::uint64_t ahead = ~0ull;;) {
+      const std::uint64_t left = w.modifiers_watched[word] & ahead & (slow ? ~0ull : ~w.modifiers_slow[word]);
+      if (left == 0) break;
+      const int bit = std::countr_zero(left);
+      ahead = ~1ull << bit;
+      const int i = static_cast<int>(word * 64) + bit;
+      if (acts(w, w.modifiers[i], slow)) modifier_frame(c, i, slow);
     }
-    if ((m.motion.x != 0 || m.motion.y != 0) && w.time > m.start + kTimeSlack)
-      place_unit(w, u, u.pos + m.motion * std::min(kDt, m.until - w.time + kDt));
-    if (n.prim == Prim::Leap && leap_meets(c, m, n, i, u)) continue;
-    if (n.prim == Prim::Leash) hold_back(c, m, n, u);
-    if (m.interval > 0 && u.alive) {
-      const std::uint16_t generation = m.generation;
-      while (m.owner >= 0 && m.generation == generation && m.interval > 0 && w.due(m.next_tick) &&
-             m.next_tick <= m.until + kTimeSlack) {
-        m.next_tick += m.interval;
-        tick_damage(c, m, n, u);
-      }
-      if (m.owner < 0 || m.generation != generation) continue;  // the tick killed its bearer
-    }
-    if ((slow || over) && (n.prim == Prim::Hot || n.prim == Prim::Heal || n.prim == Prim::ManaOverTime ||
-                           (n.prim == Prim::HpCost && n.given(Role::PerSec)))) {
-      flow(c, m, n, u);
-      if (n.ends_on == EndsOn::DamageOrFull && full(u)) {
-        remove_modifier(c, i);
-        continue;
-      }
-    }
-    if (slow && !over) {
-      const std::uint16_t generation = m.generation;
-      const auto gone = [&] { return m.owner < 0 || m.generation != generation; };
-      if (n.prim == Prim::Aura && !(m.flags & kModAura)) aura_frame(c, m, n);
-      if (gone()) continue;
-      if (given_away(c, m, n, u)) {
-        remove_modifier(c, i);
-        continue;
-      }
-      follow(c, m, n, u);
-      act_by_interval(c, m, n, u);
-      if (gone()) continue;
-    }
-    if (over) expire(c, i, m, n);
-  }
   if (!slow) return;
   stack_ends_frame(c);
   for (const HeroState& h : w.heroes) {

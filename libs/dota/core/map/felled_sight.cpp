@@ -72,18 +72,19 @@ Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
     cache.walls = map.sight->walls;
     cache.map = map.sight->id;
   }
-  std::array<std::int16_t, kMaxTrees> ids;
-  std::array<Cell, kMaxTrees> cells;
+  std::array<std::int16_t, kMaxTrees> ids, xs, ys;  // set up to Felled::n
   std::array<std::int16_t, kBands> next{};
-  const auto band = [](Cell c) { return std::clamp(c.y, 0, kGrid - 1) / kBandRows; };
+  const auto band = [](int y) { return std::clamp(y, 0, kGrid - 1) / kBandRows; };
   for (std::size_t word = 0; word < w.nav.felled.size(); ++word) {
     key_ = mix(key_, w.nav.felled[word]);
     for (std::uint64_t bits = w.nav.felled[word]; bits; bits &= bits - 1) {
       const std::size_t tree = word * 64 + std::countr_zero(bits);
       const std::size_t i = felled_.n++;
+      const Cell foot = cell_of(map.trees[tree].pos);
       ids[i] = static_cast<std::int16_t>(tree);
-      cells[i] = cell_of(map.trees[tree].pos);
-      ++felled_.first[band(cells[i]) + 1];
+      xs[i] = static_cast<std::int16_t>(foot.x);
+      ys[i] = static_cast<std::int16_t>(foot.y);
+      ++felled_.first[band(foot.y) + 1];
     }
   }
   for (std::size_t k = 0; k < kBands; ++k) {
@@ -91,10 +92,10 @@ Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
     next[k] = felled_.first[k];
   }
   for (int k = 0; k < felled_.n; ++k) {
-    const std::size_t i = next[band(cells[k])]++;
+    const std::size_t i = next[band(ys[k])]++;
     felled_.id[i] = ids[k];
-    felled_.x[i] = static_cast<std::int16_t>(cells[k].x);
-    felled_.y[i] = static_cast<std::int16_t>(cells[k].y);
+    felled_.x[i] = xs[k];
+    felled_.y[i] = ys[k];
     felled_.level[i] = map.trees[ids[k]].level;
     felled_.opened[i] = false;
   }

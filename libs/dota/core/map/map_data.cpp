@@ -142,6 +142,28 @@ void read_buildings(const Node& map, MapData& m, const Tables& t) {
   }
 }
 
+std::vector<LanePieces> pieces_of(const std::vector<Vec2>& waypoints) {
+  constexpr float kFar = 1e9f;
+  constexpr std::size_t kPieces = LanePieces::kPieces;
+  const std::size_t count = waypoints.size() - 1;
+  std::vector<LanePieces> out((count + kPieces - 1) / kPieces);
+  for (LanePieces& block : out) {
+    block.x.fill(kFar);
+    block.y.fill(kFar);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    LanePieces& block = out[i / kPieces];
+    const std::size_t k = i % kPieces;
+    const Vec2 from = waypoints[i], d = waypoints[i + 1] - from;
+    block.x[k] = from.x;
+    block.y[k] = from.y;
+    block.dx[k] = d.x;
+    block.dy[k] = d.y;
+    block.length2[k] = d.dot(d);
+  }
+  return out;
+}
+
 void read_lanes(const Node& map, MapData& m) {
   for (const char* team : {"radiant", "dire"})
     for (const char* lane : {"top", "mid", "bot"})
@@ -152,6 +174,7 @@ void read_lanes(const Node& map, MapData& m) {
         for (const Node& p : n.at("waypoints").list)
           l.waypoints.push_back(point(p, "waypoints"));
         if (l.waypoints.empty()) throw std::runtime_error("no waypoints");
+        l.pieces = pieces_of(l.waypoints);
       });
 }
 

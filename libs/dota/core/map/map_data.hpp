@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,12 +26,17 @@ struct Cell {
   int index() const { return y * kGrid + x; }
   friend bool operator==(Cell a, Cell b) { return a.x == b.x && a.y == b.y; }
 };
-// std::floor is a library call on baseline x86-64. What no int holds becomes one that is far from every cell.
+// What no int holds becomes one that is far from every cell.
 inline int floor_to_int(float v) {
   constexpr float kFar = 1e9f;
   const float held = std::min(std::max(-kFar, v), kFar);
+#ifdef __SSE4_1__
+  return static_cast<int>(std::floor(held));
+#else
+  // std::floor is a library call on baseline x86-64.
   const int i = static_cast<int>(held);
   return i - (held < static_cast<float>(i));
+#endif
 }
 inline Cell cell_of(Vec2 p) {
   return {floor_to_int((p.x - kMapMin) / kCell), floor_to_int((p.y - kMapMin) / kCell)};
@@ -51,9 +57,17 @@ struct MapBuilding {
   float bounds = 0;  // half side of its footprint
 };
 
+// Straight pieces of a lane, from a waypoint to the next, by coordinate: a loop over them takes several at once.
+// Places behind the last piece hold one that is far from everything.
+struct LanePieces {
+  static constexpr int kPieces = 16;
+  std::array<float, kPieces> x{}, y{}, dx{}, dy{}, length2{};
+};
+
 struct MapLane {
   Vec2 spawn;
   std::vector<Vec2> waypoints;  // in walking order; the last is at the enemy's Ancient
+  std::vector<LanePieces> pieces;
 };
 
 struct MapCamp {

@@ -21,8 +21,7 @@ inline bool solid_body(const Unit& u) {
 }
 constexpr float kHashCell = 256.0f;  // side of a spatial hash cell
 inline int hash_coordinate(float v) {
-  const int i = floor_to_int((v - kMapMin) / kHashCell);
-  return i < 0 ? 0 : i >= kHashCells ? kHashCells - 1 : i;
+  return static_cast<int>(std::min(std::max(0.0f, (v - kMapMin) / kHashCell), kHashCells - 1.0f));
 }
 inline bool cell_open(const World& w, Cell c) { return c.inside() && !nav_blocked(w, c.index()); }
 // Whether a body's centre can go straight from a to b; cells that the line only touches at a corner count too.

@@ -89,11 +89,11 @@ bool follow_field(Context& c, Unit& u, int goal_cell) {
   if (region < 0) return false;
   const FlowField& field = map.routes->field(map, region);
   Cell at = cell_of(u.pos);
-  if (!at.inside() || field.at(at.index()) == kNoWay) return false;
+  if (!at.inside() || field.at(at) == kNoWay) return false;
   Vec2 best = u.pos;
   bool any = false;
   for (int i = 0; i < kFieldAhead; ++i) {
-    const std::uint8_t s = field.at(at.index());
+    const std::uint8_t s = field.at(at);
     if (s >= kAtGoal) break;
     at = {at.x + kStepX[s], at.y + kStepY[s]};
     const Vec2 p = cell_center(at);
@@ -119,7 +119,8 @@ int find_detour(const World& w, Vec2 from, Vec2 goal, std::array<Vec2, kPathPoin
   const Cell corner{start.x - kPathRadius, start.y - kPathRadius};
   const int gx = end.x - corner.x, gy = end.y - corner.y;
   if (gx < 0 || gy < 0 || gx >= kSide || gy >= kSide || !cell_open(w, end)) return 0;
-  static thread_local Search search;
+  static thread_local Search scratch;
+  Search& search = scratch;  // its address is looked up once
   search.cost.fill(Search::kFar);
   search.heap_n = 0;
   const auto open = [&](int x, int y) {

@@ -86,29 +86,33 @@ void find_main_part(const MapData& map, Routes& r) {
     }
 }
 
+struct Ways {
+  WayCosts cost;
+  std::vector<std::uint8_t> step;
+};
+
 // Dijkstra with buckets: steps cost 10 or 14, so that at most 15 distances are open at once.
-FlowField make_field(const MapData& map, int goal) {
+Ways find_ways(const MapData& map, int goal) {
   constexpr int kFar = std::numeric_limits<int>::max();
   constexpr int kBuckets = kDiagonal + 1;
-  std::vector<int> cost(kCells, kFar);
-  std::vector<std::uint8_t> step(kCells, kNoWay);
+  Ways ways{WayCosts(kCells, kFar), std::vector<std::uint8_t>(kCells, kNoWay)};
   std::array<std::vector<int>, kBuckets> open;
-  cost[goal] = 0;
-  step[goal] = kAtGoal;
+  ways.cost[goal] = 0;
+  ways.step[goal] = kAtGoal;
   open[0].push_back(goal);
   std::size_t waiting = 1;
   for (int now = 0; waiting > 0; ++now) {
     std::vector<int>& bucket = open[now % kBuckets];
     for (std::size_t i = 0; i < bucket.size(); ++i) {
       const int c = bucket[i];
-      if (cost[c] != now) continue;
+      if (ways.cost[c] != now) continue;
       for (int s = 0; s < 8; ++s) {
         if (!step_allowed(map, c % kGrid, c / kGrid, s)) continue;
         const std::size_t q = c + kStepY[s] * kGrid + kStepX[s];
         const int through = now + (s % 2 ? kDiagonal : kStraight);
-        if (through >= cost[q]) continue;
-        cost[q] = through;
-        step[q] = static_cast<std::uint8_t>((s + 4) % 8);  // back the way it was reached
+        if (through >= ways.cost[q]) continue;
+        ways.cost[q] = through;
+        ways.step[q] = static_cast<std::uint8_t>((s + 4) % 8);  // back the way it was reached
         open[through % kBuckets].push_back(static_cast<int>(q));
         ++waiting;
       }
@@ -116,25 +120,31 @@ FlowField make_field(const MapData& map, int goal) {
     waiting -= bucket.size();
     bucket.clear();
   }
-  FlowField f;
-  f.steps.resize(kCells / 2);
-  for (std::size_t i = 0; i < f.steps.size(); ++i)
-    f.steps[i] = static_cast<std::uint8_t>(step[2 * i] | (step[2 * i + 1] << 4));
+  std::replace(ways.cost.begin(), ways.cost.end(), kFar, -1);
+  return ways;
+}
+
+FlowField field_of(const Ways& ways) {
+  FlowField f{};
+  for (int y = 0; y < kGrid; ++y)
+    for (int x = 0; x < kGrid; x += 2) {
+      auto& steps = f.tiles[y / FlowField::kTileY * FlowField::kTilesX + x / FlowField::kTileX].steps;
+      const std::size_t cell = y * kGrid + x;
+      steps[(y % FlowField::kTileY * FlowField::kTileX + x % FlowField::kTileX) / 2] =
+          static_cast<std::uint8_t>(ways.step[cell] | (ways.step[cell + 1] << 4));
+    }
   return f;
 }
 
 }  // namespace
 
 const FlowField& Routes::field(const MapData& map, int region_id) const {
-  auto& slot = ready[region_id];
-  if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
-  auto made = std::make_unique<FlowField>(make_field(map, centre[region_id]));
-  const std::lock_guard lock(making);
-  if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
-  auto& kept = fields[region_id];
-  kept = std::move(made);
-  slot.store(kept.get(), std::memory_order_release);
-  return *kept;
+  return fields->get(region_id,
+                     [&] { return std::make_unique<FlowField>(field_of(find_ways(map, centre[region_id]))); });
+}
+
+const WayCosts& Routes::costs_to(const MapData& map, int region_id) const {
+  return costs->get(region_id, [&] { return std::make_unique<WayCosts>(find_ways(map, centre[region_id]).cost); });
 }
 
 std::unique_ptr<Routes> make_routes(const MapData& map) {
@@ -144,8 +154,13 @@ std::unique_ptr<Routes> make_routes(const MapData& map) {
     if (r->region[c] < 0 && open_at_start(map, c % kGrid, c / kGrid))
       r->centre.push_back(middle_cell(flood_region(map, *r, c, static_cast<int>(r->centre.size()))));
   find_main_part(map, *r);
-  r->fields.resize(r->centre.size());
-  r->ready = std::make_unique<std::atomic<const FlowField*>[]>(r->centre.size());
+  for (const int main : r->nearest_main)
+    r->goal_region.push_back(main < 0 ? std::int16_t{-1} : r->region[main]);
+  r->open.assign((kCells + 63) / 64, 0);
+  for (int c = 0; c < kCells; ++c)
+    if (open_at_start(map, c % kGrid, c / kGrid)) r->open[c >> 6] |= 1ull << (c & 63);
+  r->fields = std::make_unique<LazyTables<FlowField>>(r->centre.size());
+  r->costs = std::make_unique<LazyTables<WayCosts>>(r->centre.size());
   return r;
 }
 

@@ -63,12 +63,17 @@ void build_spatial(Context& c) {
   refresh_nav(c);
   World& w = c.world;
   Nav& nav = w.nav;
+  const bool listed = nav.listed;
   const auto bring_up = [&](int i) {
     Unit& u = w.units[i];
-    if (u.building == 0 || nav.cell[i] < 0) relist_unit(w, i);  // those stay in place
+    Body& body = nav.bodies[i];
+    if (listed && nav.cell[i] >= 0 && u.alive && body.pos.x == u.pos.x && body.pos.y == u.pos.y)
+      body.radius = u.radius;                     // it stands where it is listed
+    else if (u.building == 0 || nav.cell[i] < 0)  // buildings stay in place
+      relist_unit(w, i);
     stand_still(u);
   };
-  if (nav.listed && w.frame % kFramesPerStep != 0) {
+  if (listed && w.frame % kFramesPerStep != 0) {
     // Walking and jumping units update their own cells at once; only other moved or dead units are checked here.
     for (std::size_t word = 0; word < nav.stale.size(); ++word)
       for (std::uint64_t bits = std::exchange(nav.stale[word], 0); bits; bits &= bits - 1)
@@ -101,19 +106,42 @@ void unlist_unit(World& w, const Unit& u) {
   if (w.nav.ready) unlist(w.nav, w.handle(u).index);
 }
 
-bool team_near(const World& w, int team, Vec2 p, float radius) {
+namespace {
+
+// Calls visit(word, columns, y0, y1) for each word of Nav::held that has cells in which a unit within the radius
+// of p may be listed: bits of the columns in rows y0 to y1. Returns true as soon as a call does.
+template <class Visit>
+bool any_word(Vec2 p, float radius, Visit&& visit) {
   const float reach = radius + kSlack;
   const int x0 = hash_coordinate(p.x - reach), x1 = hash_coordinate(p.x + reach);
   const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
-  const auto any = [&](std::size_t word, int from, int to) {
+  for (int word = x0 >> 6; word <= x1 >> 6; ++word) {
+    const int from = std::max(x0 - word * 64, 0), to = std::min(x1 - word * 64, 63);
+    if (visit(word, ~0ull << from & ~0ull >> (63 - to), y0, y1)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool team_near(const World& w, int team, Vec2 p, float radius) {
+  return any_word(p, radius, [&](std::size_t word, std::uint64_t columns, int y0, int y1) {
     std::uint64_t bits = 0;
     for (int y = y0; y <= y1; ++y)
       bits |= w.nav.held[team][y][word];
-    return (bits & ~0ull << from & ~0ull >> (63 - to)) != 0;
-  };
-  if (x1 < 64) return any(0, x0, x1);
-  if (x0 >= 64) return any(1, x0 - 64, x1 - 64);
-  return any(0, x0, 63) || any(1, 0, x1 - 64);
+    return (bits & columns) != 0;
+  });
+}
+
+bool others_near(const World& w, int team, Vec2 p, float radius) {
+  const auto& one = w.nav.held[(team + 1) % (kTeams + 1)];
+  const auto& other = w.nav.held[(team + 2) % (kTeams + 1)];
+  return any_word(p, radius, [&](std::size_t word, std::uint64_t columns, int y0, int y1) {
+    std::uint64_t bits = 0;
+    for (int y = y0; y <= y1; ++y)
+      bits |= one[y][word] | other[y][word];
+    return (bits & columns) != 0;
+  });
 }
 
 namespace {
@@ -123,17 +151,20 @@ BasicUnitList<AnyUnit> find_near(const World& w, std::span<AnyUnit, kMaxUnits> u
   BasicUnitList<AnyUnit> out(units);
   std::uint64_t found[kMaxUnits / 64] = {};
   static_assert(kMaxUnits % 64 == 0);
-  const float reach = radius + kSlack;
-  const int x0 = hash_coordinate(p.x - reach), x1 = hash_coordinate(p.x + reach);
-  const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
-  for (int y = y0; y <= y1; ++y)
-    for (int x = x0; x <= x1; ++x)
-      for (int i = w.nav.head[y * kHashCells + x]; i >= 0;) {
-        const Body& body = w.nav.bodies[i];
-        const Vec2 d = body.pos - p;
-        if (d.dot(d) <= radius * radius && w.units[i].alive) found[i >> 6] |= 1ull << (i & 63);
-        i = body.next;
-      }
+  const auto& held = w.nav.held;
+  any_word(p, radius, [&](std::size_t word, std::uint64_t columns, int y0, int y1) {
+    for (int y = y0; y <= y1; ++y) {
+      std::uint64_t cells = (held[0][y][word] | held[1][y][word] | held[2][y][word]) & columns;
+      for (; cells; cells &= cells - 1)
+        for (int i = w.nav.head[y * kHashCells + word * 64 + std::countr_zero(cells)]; i >= 0;) {
+          const Body& body = w.nav.bodies[i];
+          const Vec2 d = body.pos - p;
+          if (d.dot(d) <= radius * radius && w.units[i].alive) found[i >> 6] |= 1ull << (i & 63);
+          i = body.next;
+        }
+    }
+    return false;
+  });
   for (int word = 0; word < kMaxUnits / 64; ++word)
     for (std::uint64_t bits = found[word]; bits; bits &= bits - 1)
       out.add(word * 64 + std::countr_zero(bits));

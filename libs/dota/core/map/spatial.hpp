@@ -55,5 +55,6 @@ UnitList units_near(const Context& c, Vec2 p, float radius);
 BasicUnitList<const Unit> units_near(const World& w, Vec2 p, float radius);
 // False: units_near() finds none of the team's there. Much cheaper, for those who look around and see nobody.
 bool team_near(const World& w, int team, Vec2 p, float radius);
+bool others_near(const World& w, int team, Vec2 p, float radius);  // the same of all other teams
 
 }  // namespace dota

@@ -100,9 +100,9 @@ void buildings_frame(Context& c) {
   const GameRules& g = *c.tables.game;
   if (w.frame % kBackdoorFrames == 0) backdoor_scan(c);
   each_building(w, [&](Unit& b) {
-    if (b.building == 0 || !b.alive || !guarded(g, b)) return;
+    if (b.hp == b.backdoor_hp || b.building == 0 || !b.alive || !guarded(g, b)) return;
     if (!w.due(b.backdoor_until)) {
-      if (b.backdoor_hp != b.hp) b.backdoor_hp = b.hp;
+      b.backdoor_hp = b.hp;
     } else {
       b.backdoor_hp = std::max(b.backdoor_hp, b.hp);
       if (b.hp < b.backdoor_hp) b.hp = std::min(b.backdoor_hp, b.hp + g.backdoor_regen * kDt);

@@ -64,8 +64,7 @@ Unit* intruder(Context& c, Unit& u) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   if (g.neutral_sleep && !w.is_day) return nullptr;
-  if (!team_near(w, kRadiant, u.pos, g.neutral_acquire) && !team_near(w, kDire, u.pos, g.neutral_acquire))
-    return nullptr;
+  if (!others_near(w, kNeutralTeam, u.pos, g.neutral_acquire)) return nullptr;
   Unit* best = nullptr;
   float best_distance = 1e9f;
   for (Unit& other : units_near(c, u.pos, g.neutral_acquire)) {
@@ -81,10 +80,19 @@ Unit* intruder(Context& c, Unit& u) {
   return best;
 }
 
+// A creep at home that wants nothing: until it looks around, there is nothing to do.
+bool calm(const Unit& u) {
+  constexpr float kSurely = kCalmNear * 0.99f;  // the exact limit takes a square root
+  const Vec2 away = u.pos - u.spawn;
+  return u.order.type == OrderType::None && u.aggro_target == Handle{} && u.attack_target == Handle{} &&
+         away.dot(away) < kSurely * kSurely;
+}
+
 void think(Context& c, Unit& u) {
   World& w = c.world;
-  if ((u.status & (kStunned | kForcedMotion | kTaunted)) || busy_casting(u)) return;
   const bool looks = (w.frame + w.handle(u).index) % kThinkFrames == 0;
+  if (!looks && calm(u)) return;
+  if ((u.status & (kStunned | kForcedMotion | kTaunted)) || busy_casting(u)) return;
   Unit* target = w.get(u.aggro_target);
   if (target && (w.due(u.aggro_until) || !can_attack(c, u, *target))) target = nullptr;
   if (!target) {

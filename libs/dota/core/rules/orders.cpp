@@ -94,10 +94,7 @@ int urgency(const World& w, const Unit& u, const Unit& other) {
 template <class Rank>
 Unit* first_enemy(Context& c, Unit& u, float range, std::uint32_t kinds, Rank&& rank) {
   World& w = c.world;
-  bool any = false;
-  for (int team = 0; team <= kNeutralTeam; ++team)
-    any = any || (team != u.team && team_near(w, team, u.pos, range + u.radius));
-  if (!any) return nullptr;
+  if (!others_near(w, u.team, u.pos, range + u.radius)) return nullptr;
   Unit* best = nullptr;
   int best_rank = 0;
   float best_distance = 1e9f;
@@ -160,7 +157,7 @@ void issue_order(Context& c, Unit& u, const Order& o) {
   take_order(c, u, o);
 }
 
-void run_order(Context& c, Unit& u) {
+void carry_out_order(Context& c, Unit& u) {
   World& w = c.world;
   if (u.act == Act::Channel) {
     run_channel(c, u);
@@ -175,10 +172,7 @@ void run_order(Context& c, Unit& u) {
   switch (u.order.type) {
     case OrderType::None:
     case OrderType::Stop:
-      if (u.kind == UnitKind::Hero || u.kind == UnitKind::Summon)
-        attack_nearby(c, u, false);
-      else
-        stop_motion(u);
+      attack_nearby(c, u, false);
       break;
     case OrderType::Hold:
       attack_nearby(c, u, true);

@@ -53,11 +53,13 @@ Unit* choose(Context& c, Unit& tower, Handle avoid) {
 
 void think(Context& c, Unit& tower) {
   World& w = c.world;
+  const bool looks = (w.frame + w.handle(tower).index) % kAcquireFrames == 0;
+  if (!looks && tower.attack_target == Handle{} && tower.order.type == OrderType::None) return;
   Unit* target = w.get(tower.attack_target);
   if (!valid_target(c, tower, target)) {
     target = nullptr;
     tower.attack_target = Handle{};
-    if ((w.frame + w.handle(tower).index) % kAcquireFrames == 0) target = choose(c, tower, Handle{});
+    if (looks) target = choose(c, tower, Handle{});
   }
   if (target)
     keep_attacking(c, tower, *target);

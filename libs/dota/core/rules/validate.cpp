@@ -200,7 +200,9 @@ class State {
     if (u.path == 1 && u.path_i >= u.path_n) return false;
     if (u.lane >= 0 && u.team < kTeams) {
       const auto& way = map_.lanes[u.team][u.lane].waypoints;
-      if (u.waypoint < 0 || u.waypoint > std::ssize(way)) return false;
+      if (!within(u.waypoint, way.size())) return false;
+    } else if (u.order.type == OrderType::FollowLane || u.queued.type == OrderType::FollowLane) {
+      return false;
     }
     return order(u.order) && order(u.queued);
   }
@@ -323,6 +325,8 @@ std::string derived_fault(const Context& c) {
   for (std::size_t i = 0; i < w.modifiers.size(); ++i) {
     const Modifier& m = w.modifiers[i];
     const bool watched = w.modifiers_watched[i >> 6] >> (i & 63) & 1u;
+    if (w.modifiers_slow[i >> 6] >> (i & 63) & 1u && !(watched && m.until >= kForever && m.interval <= 0))
+      return "modifier " + std::to_string(i) + " ticks or ends, and is looked at once a timestep";
     if (m.owner < 0 || m.node < 0) {
       if (watched) return "modifier " + std::to_string(i) + " is watched, but does not exist";
       continue;

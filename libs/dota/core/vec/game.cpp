@@ -18,6 +18,10 @@ namespace {
 
 constexpr char kMagic[] = "FIVEGAM2";
 
+std::uint64_t bot_state(std::uint64_t seed, int team) {
+  return splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
+}
+
 // Games of another layout, kind or other rules give other numbers: their snapshots do not fit.
 std::uint64_t settings_of(const GameSetup& s) {
   const int numbers[] = {s.layout.units,
@@ -102,7 +106,7 @@ void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineu
   for (int team = 0; team < kTeams; ++team) {
     reset_view(s.views[team], setup_->constants, team, setup_->layout.table.mirror_dire && team == kDire);
     s.memory[team] = {};
-    s.bot_rng[team].state = splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
+    s.bot_rng[team].state = bot_state(seed, team);
   }
   observe();
 }
@@ -153,7 +157,7 @@ void Game::observe(PrefetchQueue* ahead) {
   for (std::size_t t = 0; t < kTeams; ++t) {
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
     prefetch_some(ahead);
-    find_choices(s.views[t], s.slots[t], setup_->settings.commit_windups, s.choices[t]);
+    find_choices(s.views[t], s.slots[t], commitments(setup_->settings), s.choices[t]);
   }
 }
 
@@ -176,13 +180,16 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
       continue;
     }
     std::array<Command, 5> out{};
-    const Choices* choices = &s.choices[t];
-    Choices free;  // bots may cancel their windups
-    if (setup_->settings.commit_windups) {
-      find_free_choices(s.views[t], s.slots[t], s.choices[t], free);
-      choices = &free;
+    const auto command = [&](const Choices& choices) {
+      bot_command(controllers[t], s.views[t], s.slots[t], choices, s.memory[t], s.bot_rng[t], out);
+    };
+    if (const Commitments commit = commitments(setup_->settings); commit.any()) {
+      Choices free;  // bots are not bound
+      find_free_choices(s.views[t], s.slots[t], commit, s.choices[t], free);
+      command(free);
+    } else {
+      command(s.choices[t]);
     }
-    bot_command(controllers[t], s.views[t], s.slots[t], *choices, s.memory[t], s.bot_rng[t], out);
     for (int i = 0; i < n; ++i)
       commands[t * 5 + i] = out[i];
   }
@@ -218,6 +225,11 @@ void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
     HeroState& h = s.world.heroes[i];
     if (!h.in_game) continue;
     h.previous = commands[i];
+    std::uint8_t& since_move = s.views[i / 5].choices_since_move[i % 5];
+    if (commands[i].action == kMove || commands[i].action == kFollow)
+      since_move = 0;
+    else if (since_move < 255)
+      ++since_move;
     std::int16_t& previous = s.views[i / 5].previous_slots[i % 5];
     previous = -1;
     const Handle target = commands[i].teleport.index >= 0 ? commands[i].teleport : commands[i].target;
@@ -279,6 +291,22 @@ std::vector<std::uint8_t> Game::snapshot() const {
       snapshot_head(kMagic, setup_->tables->fingerprint, settings_of(*setup_), payload, sizeof(GameState));
   std::memcpy(out.data(), &head, sizeof head);
   return out;
+}
+
+void Game::branch(std::uint64_t seed, float building_health) {
+  GameState& s = *state_;
+  s.seed = s.world.seed = seed;
+  s.world.rng.state = splitmix(seed);
+  for (int team = 0; team < kTeams; ++team)
+    s.bot_rng[team].state = bot_state(seed, team);
+  for (int i = 0; i < s.world.units_end; ++i) {
+    Unit& b = s.world.units[i];
+    if (!is_building(b.kind) || !b.alive) continue;
+    b.hp = std::max(b.hp * building_health, 1.0f);
+    b.backdoor_hp = std::max(b.backdoor_hp * building_health, b.hp);
+    b.credited = b.hp / b.max_hp;
+  }
+  observe();
 }
 
 void Game::restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups) {

@@ -97,6 +97,9 @@ class Game {
   // Restores a snapshot under its setup, one of `setups`. Throws std::invalid_argument when the bytes are not a
   // snapshot of this build and of one of these setups; nothing changes then.
   void restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups);
+  // Gives the game another random state, so that it goes on differently, and scales the health of its standing
+  // buildings. Scaling is not damage and gives no signals.
+  void branch(std::uint64_t seed, float building_health);
   std::uint64_t hash() const { return hash_world(state_->world); }
 
   const GameSetup& setup() const { return *setup_; }

@@ -68,6 +68,12 @@ void VecGame::restore(int i, const std::uint8_t* bytes, std::size_t size) {
   write(i, 0, true);
 }
 
+void VecGame::branch(int i, std::uint64_t seed, float building_health) {
+  const std::lock_guard lock(busy_);
+  games_[i]->branch(seed, building_health);
+  write(i, 0, true);
+}
+
 void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers) {
   const std::lock_guard lock(busy_);
   const int row = kTeams * setups_.front()->settings.heroes_per_team * kActionParts;

@@ -57,6 +57,7 @@ class VecGame {
   void reset_as(int i, int variant, std::uint64_t seed, const Lineup& lineup);
   // As Game::restore, among all variants.
   void restore(int i, const std::uint8_t* bytes, std::size_t size);
+  void branch(int i, std::uint64_t seed, float building_health);  // as Game::branch
   // `actions` int16 [G, 2, H, 6] and `controllers` uint8 [G, 2]: all games', of which `which` are stepped.
   void step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers);
   // One timestep of each of these games by commands that are already resolved, game after game.

@@ -20,12 +20,20 @@ struct Choices {
   Available available{};
   std::array<std::array<std::array<std::uint8_t, kMaxSlots>, kMaskClasses>, 5> mask{};
 };
+// What a policy is bound to. `windups`: a hero that has just chosen an attack or a cast, or winds one up, is
+// offered noop only. `moves`: a hero that chose to move or follow is offered neither in so many choices.
+struct Commitments {
+  bool windups = false;
+  int moves = 0;
+  bool any() const { return windups || moves > 0; }
+};
+inline Commitments commitments(const GameSettings& s) { return {s.commit_windups, s.commit_moves}; }
 // Fills both from what the team sees. An action that takes a unit is offered only if its class has a valid unit in
 // a slot. `slots` maps unit slots to units of the view.
-// `commit`: a hero that has just chosen an attack or a cast, or winds one up, is offered noop only.
-void find_choices(const TeamView& view, const SlotTable& slots, bool commit, Choices& out);
-// The same without `commit`, where `held` is what it found with it: only who is held is looked at again.
-void find_free_choices(const TeamView& view, const SlotTable& slots, const Choices& held, Choices& out);
+void find_choices(const TeamView& view, const SlotTable& slots, const Commitments& commit, Choices& out);
+// The same without commitments, where `held` is what it found with them: only who is held is looked at again.
+void find_free_choices(const TeamView& view, const SlotTable& slots, const Commitments& commit,
+                       const Choices& held, Choices& out);
 
 // Whether the ability may be aimed at the unit, as far as the team can tell; the rules decide again when it is
 // cast.

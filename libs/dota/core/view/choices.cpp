@@ -129,10 +129,10 @@ void choose_dead(const TeamView& v, const SeenHero& h, Chooser& c) {
   if (h.can_buyback && v.constants.settings->buyback && !v.constants.actions->scripted_buyback) c.offer(kBuyback);
 }
 
-void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
+void choose_living(const TeamView& v, const SeenHero& h, bool may_move, Chooser& c) {
   const ActionVocabulary& actions = *v.constants.actions;
   const Tables& t = *v.constants.tables;
-  c.offer(kMove);
+  if (may_move) c.offer(kMove);
   if (c.mark(MaskClass::Attack, c.me().attack_range + kWalkMargin,
              [&](int unit, const SeenUnit&) { return may_attack(v, c.caster, unit); }))
     c.offer(kAttack);
@@ -158,7 +158,7 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
       c.offer(kShrine);
       break;
     }
-  if (c.mark_others(MaskClass::Ally)) c.offer(kFollow);
+  if (may_move && c.mark_others(MaskClass::Ally)) c.offer(kFollow);
 }
 
 // Whether the hero's last choice is an attack or a cast that is on its way: chosen in the step before, so that it
@@ -205,8 +205,13 @@ Reach held_slots(const TeamView& v, const SlotTable& slots) {
   return reach;
 }
 
+// Whether hero i chose to walk so short a time ago that it keeps walking.
+bool keeps_walking(const TeamView& v, int i, const Commitments& commit) {
+  return v.choices_since_move[i] < commit.moves;
+}
+
 // The choices of hero i; `reach` is brought up to him.
-void choose(const TeamView& v, int i, int slots, bool commit, Reach& reach, Choices& out) {
+void choose(const TeamView& v, int i, int slots, const Commitments& commit, Reach& reach, Choices& out) {
   out.available[i].fill(kNoAction);
   for (auto& row : out.mask[i])
     std::fill_n(row.begin(), slots, std::uint8_t{0});
@@ -215,25 +220,26 @@ void choose(const TeamView& v, int i, int slots, bool commit, Reach& reach, Choi
   c.offer(kNoop);
   if (!h.present) return;
   if (!h.alive || h.unit < 0) return choose_dead(v, h, c);
-  if (commit && committed(v, h)) return;
+  if (commit.windups && committed(v, h)) return;
   reach.look_from(c.me());
-  choose_living(v, h, c);
+  choose_living(v, h, !keeps_walking(v, i, commit), c);
 }
 
 }  // namespace
 
-void find_choices(const TeamView& v, const SlotTable& slots, bool commit, Choices& out) {
+void find_choices(const TeamView& v, const SlotTable& slots, const Commitments& commit, Choices& out) {
   Reach reach = held_slots(v, slots);
   for (int i = 0; i < v.heroes_per_team; ++i)
     choose(v, i, slots.count, commit, reach, out);
 }
 
-void find_free_choices(const TeamView& v, const SlotTable& slots, const Choices& held, Choices& out) {
+void find_free_choices(const TeamView& v, const SlotTable& slots, const Commitments& commit, const Choices& held,
+                       Choices& out) {
   Reach reach = held_slots(v, slots);
   for (int i = 0; i < v.heroes_per_team; ++i) {
     const SeenHero& h = v.heroes[i];
-    if (h.present && h.alive && h.unit >= 0 && committed(v, h)) {
-      choose(v, i, slots.count, false, reach, out);
+    if (h.present && h.alive && h.unit >= 0 && (committed(v, h) || keeps_walking(v, i, commit))) {
+      choose(v, i, slots.count, Commitments{}, reach, out);
       continue;
     }
     out.available[i] = held.available[i];

@@ -182,6 +182,8 @@ struct TeamView {
   // Slot, in the observation it was chosen from, of the unit that each own hero's last command was about; -1:
   // none.
   std::array<std::int16_t, 5> previous_slots{-1, -1, -1, -1, -1};
+  // Choices of each own hero since it last chose to move or follow, 0 right after it; 255: many, or never.
+  std::array<std::uint8_t, 5> choices_since_move{255, 255, 255, 255, 255};
 
   // Index into units of what the handle names, if it is seen; else -1.
   int find(Handle h) const {

@@ -92,6 +92,9 @@ struct World {
   // Those that modifiers_frame() looks at: all but some that would have nothing to do. Follows from `modifiers`,
   // so that the checksum leaves it out.
   std::array<std::uint64_t, kMaxModifiers / 64> modifiers_watched{};
+  // Those of them that only the last frame of a timestep looks at: they do not end and do not tick. A modifier
+  // that was given or renewed since is not among them. Follows from `modifiers` too.
+  std::array<std::uint64_t, kMaxModifiers / 64> modifiers_slow{};
   std::array<Projectile, kMaxProjectiles> projectiles{};
   std::int16_t projectiles_end = 0;
   std::array<Area, kMaxAreas> areas{};

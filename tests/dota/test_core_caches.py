@@ -9,7 +9,9 @@ import pytest
 
 from dota.config import GameConfig, RandomisationConfig
 from dota.vec_game import Controller, VecGame
-from tests.dota.arena import CENTRE, HEX, Arena, give, programmed
+from tests.dota.scenes.actions import give
+from tests.dota.scenes.arena import CENTRE, Arena
+from tests.dota.scenes.program import HEX, programmed
 from tests.dota.test_playthrough import SHORT
 
 
@@ -126,8 +128,8 @@ def hex_on(arena: Arena, target: int) -> None:
     assert frames(arena, 30, lambda: max((m["left"] for m in held(arena, target)), default=0) > left) < 30
 
 
-def test_one_that_rests_ends_on_its_frame(core: Any, data: dict[str, Any]) -> None:
-    arena = programmed(core, data, SLOW)
+def test_one_that_rests_ends_on_its_frame(core: Any) -> None:
+    arena = programmed(core, SLOW)
     enemy = arena.unit(5)
     armor = arena.world.unit(enemy)["armor"]
     hex_on(arena, enemy)
@@ -138,8 +140,8 @@ def test_one_that_rests_ends_on_its_frame(core: Any, data: dict[str, Any]) -> No
     assert arena.world.unit(enemy)["armor"] == pytest.approx(armor)
 
 
-def test_one_that_is_renewed_lasts_from_then_on(core: Any, data: dict[str, Any]) -> None:
-    arena = programmed(core, data, SLOW)
+def test_one_that_is_renewed_lasts_from_then_on(core: Any) -> None:
+    arena = programmed(core, SLOW)
     enemy = arena.unit(5)
     hex_on(arena, enemy)
     frames(arena, 60)
@@ -148,8 +150,8 @@ def test_one_that_is_renewed_lasts_from_then_on(core: Any, data: dict[str, Any])
     assert frames(arena, 120, lambda: not held(arena, enemy)) == 3 * 30
 
 
-def test_stacks_rest_and_end_together(core: Any, data: dict[str, Any]) -> None:
-    arena = programmed(core, data, {"p": "stack_gain", "to": "target", "stack": "mark", "amount": 1, "max": 5, "dur": 3,
+def test_stacks_rest_and_end_together(core: Any) -> None:
+    arena = programmed(core, {"p": "stack_gain", "to": "target", "stack": "mark", "amount": 1, "max": 5, "dur": 3,
                                     "per_stack": {"armor": -1}})
     enemy = arena.unit(5)
     armor = arena.world.unit(enemy)["armor"]
@@ -168,9 +170,9 @@ def test_stacks_rest_and_end_together(core: Any, data: dict[str, Any]) -> None:
     assert frames(arena, 120, lambda: marks() == 0) == 3 * 30
 
 
-def test_one_that_rests_is_dispelled(core: Any, data: dict[str, Any]) -> None:
+def test_one_that_rests_is_dispelled(core: Any) -> None:
     """Crystal Nova's modifier on Sniper is dispelled seconds before its end; its pool slot is no longer active."""
-    arena = programmed(core, data, {"p": "dispel", "to": "target", "kind": "basic"}, enemy="crystal_maiden")
+    arena = programmed(core, {"p": "dispel", "to": "target", "kind": "basic"}, enemy="crystal_maiden")
     mate = arena.unit(1)
     arena.place(mate, 200, 0)
     slot = arena.teach(5, "crystal_maiden_crystal_nova", 4)

@@ -9,7 +9,7 @@ CHILDREN = ("then", "enemies", "allies")
 
 
 @dataclass(frozen=True)
-class Stated:
+class EffectNode:
     """Effect node: `index` is its position in the compiled program, `way` the primitives from the root to it."""
 
     index: int
@@ -34,13 +34,13 @@ class Stated:
         return any("talent" in n or n.get("scepter") == 1 for n in (*self.parents, self.node))
 
 
-def nodes(ability: dict[str, Any]) -> list[Stated]:
+def nodes(ability: dict[str, Any]) -> list[EffectNode]:
     """Return all nodes in the order of the compiled program: a list of siblings, then the children of the first, ..."""
-    out: list[Stated] = []
+    out: list[EffectNode] = []
 
     def lay(siblings: list[dict[str, Any]], parents: tuple[dict[str, Any], ...]) -> None:
         first = len(out)
-        out.extend(Stated(first + i, n, tuple(p["p"] for p in parents), parents) for i, n in enumerate(siblings))
+        out.extend(EffectNode(first + i, n, tuple(p["p"] for p in parents), parents) for i, n in enumerate(siblings))
         for n in siblings:
             for key in CHILDREN:
                 if isinstance(n.get(key), list):

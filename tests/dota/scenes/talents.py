@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tests.dota.arena import Arena
+from tests.dota.scenes.arena import Arena
 
 
 def value(data: dict[str, Any], hero: str, talent: str, key: str = "value") -> float:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import give, use, wounded
-from tests.dota.duels import creep, duel, hit, strong
+from tests.dota.scenes.actions import attack_once, give, use
+from tests.dota.scenes.duels import item_duel
+from tests.dota.scenes.units import lane_creep, without_armor, wounded
 
 OLD = "7.19"
 
@@ -18,7 +19,7 @@ def gained(arena: Any, unit: int, before: dict[str, Any], *names: str) -> list[f
 @pytest.mark.parametrize("within", [True, False])
 def test_vladmirs_offering_gives_regeneration_to_allies(core: Any, within: bool) -> None:
     """Tooltip: 2.5 health and 1 mana a second, 4 armor, within 900."""
-    arena = duel(core, OLD)
+    arena = item_duel(core, OLD)
     mate = arena.unit(1)
     arena.place(mate, -890 if within else -912, 0)
     before = arena.world.unit(mate)
@@ -33,8 +34,8 @@ def test_vladmirs_offering_gives_regeneration_to_allies(core: Any, within: bool)
 
 def test_drums_give_speed_to_those_around(core: Any) -> None:
     """Tooltip: an aura of 20 movement speed for allies within 900 (its own bearer's since 7.21)."""
-    arena = duel(core, OLD)
-    mate, far = arena.unit(1), creep(arena, 0, -950, 0)
+    arena = item_duel(core, OLD)
+    mate, far = arena.unit(1), lane_creep(arena, 0, -950, 0)
     before = [arena.world.unit(u) for u in (mate, far)]
     assert arena.world.give_item(0, "item_ancient_janggo", 6)
     arena.seconds(0.4)
@@ -45,7 +46,7 @@ def test_drums_give_speed_to_those_around(core: Any) -> None:
 def test_a_vessel_strengthens_an_allys_healing(core: Any) -> None:
     """Tooltip: 30 health a second and 1 % of the current health, and all healing 20 % more, for 8 s. From 1,000 the
     health grows by 1.2 (30 + 0.01 hp) a second: 1,000 e^(0.096) + 3,000 (e^(0.096) - 1) = 1,403."""
-    arena = duel(core, OLD)
+    arena = item_duel(core, OLD)
     slot, mate = give(arena, "spirit_vessel", charges=3), arena.unit(1)
     arena.world.set_unit(mate, extra_hp=5000)
     arena.still(mate)
@@ -60,7 +61,7 @@ def test_a_vessel_strengthens_an_allys_healing(core: Any) -> None:
 @pytest.mark.parametrize(("target", "lasts"), [(1, 4), (5, 3)])
 def test_a_ghost_of_ones_own_side_lasts_longer(core: Any, target: int, lasts: float) -> None:
     """Tooltip of Ethereal Blade: 4 s on allies, 3 s on enemies."""
-    arena = duel(core, OLD)
+    arena = item_duel(core, OLD)
     use(arena, give(arena, "ethereal_blade"), arena.unit(target))
     for _ in range(60):
         arena.world.run_frames(1)
@@ -74,11 +75,12 @@ def test_a_ghost_of_ones_own_side_lasts_longer(core: Any, target: int, lasts: fl
 @pytest.mark.parametrize(("hero", "slow"), [("sven", 26), ("sniper", 13)])
 def test_maim_slows_by_the_kind_of_its_bearer(core: Any, item: str, hero: str, slow: float) -> None:
     """Tooltip: by a chance of 40 %, 26 % and 26 attack speed for 5 s, half of it by ranged heroes."""
-    arena = duel(core, OLD, hero=hero, enemy="axe", away=120, changes=(("item_" + item, "maim_chance", 100.0),))
+    arena = item_duel(core, OLD, hero=hero, enemy="axe", away=120, changes=(("item_" + item, "maim_chance", 100.0),))
     give(arena, item)
-    enemy = strong(arena, arena.unit(5))
+    enemy = without_armor(arena, arena.unit(5))
     before = arena.world.unit(enemy)
-    hit(arena, arena.unit(0), enemy)
+    attack_once(arena, arena.unit(0), enemy)
+    arena.world.run_frames(1)  # statistics follow
     assert gained(arena, enemy, before, "attack_speed", "move_speed") == pytest.approx(
         [-slow, -slow / 100 * arena.base_speed("axe")], abs=1)
     (left,) = (m["left"] for m in arena.modifiers(enemy, "item_" + item))
@@ -87,7 +89,7 @@ def test_maim_slows_by_the_kind_of_its_bearer(core: Any, item: str, hero: str, s
 
 def test_flutter(core: Any) -> None:
     """Tooltip of Butterfly: 35 % more speed for 2 s, every 25 s."""
-    arena = duel(core, OLD)
+    arena = item_duel(core, OLD)
     slot = give(arena, "butterfly")
     before = arena.world.unit(arena.unit(0))
     use(arena, slot)
@@ -100,7 +102,7 @@ def test_flutter(core: Any) -> None:
 
 def test_pocket_deny(core: Any) -> None:
     """Tooltip of Bloodstone: its bearer dies at once, and nobody is paid."""
-    arena = duel(core, OLD)
+    arena = item_duel(core, OLD)
     slot = give(arena, "bloodstone", charges=14)
     gold, a = arena.world.hero(5)["gold"], wounded(arena, 100)
     arena.world.order(a, "cast_point", x=arena.world.unit(a)["x"] + 50, y=arena.world.unit(a)["y"], slot=slot)
@@ -111,7 +113,7 @@ def test_pocket_deny(core: Any) -> None:
 
 def test_a_solar_crest_on_either_side(core: Any) -> None:
     """Tooltip: 10 armor and 20 % evasion for an ally; 10 armor less for an enemy, whose evasion fails."""
-    arena = duel(core, OLD)
+    arena = item_duel(core, OLD)
     slot = give(arena, "solar_crest")
     assert arena.world.give_item(5, "item_talisman_of_evasion")
     before = {u: arena.world.unit(arena.unit(u)) for u in (1, 5)}
@@ -125,8 +127,8 @@ def test_a_solar_crest_on_either_side(core: Any) -> None:
 
 def test_a_ring_of_aquila_is_a_ring_of_basilius(core: Any) -> None:
     """Tooltip: 0.5 mana a second and 2 armor within 900; switched off, for heroes only."""
-    arena = duel(core, OLD)
-    mate, ally = arena.unit(1), creep(arena, 0, -890, 0)
+    arena = item_duel(core, OLD)
+    mate, ally = arena.unit(1), lane_creep(arena, 0, -890, 0)
     before = [arena.world.unit(u)["armor"] for u in (mate, ally)]
     slot = give(arena, "ring_of_aquila")
     lent = []
@@ -141,7 +143,7 @@ def test_charges_shorten_the_respawn(core: Any) -> None:
     """Tooltip of Bloodstone: 3 s for each charge, of those that are left at death: 14 x 0.67 = 9, so 27 s."""
     waits = []
     for charges in (0, 14):
-        arena = duel(core, OLD)
+        arena = item_duel(core, OLD)
         arena.world.give_xp(0, 30000)
         if charges:
             assert arena.world.give_item(0, "item_bloodstone", charges)

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena
+from tests.dota.scenes.arena import Arena
+from tests.dota.scenes.readings import physical_share
 
 
 def test_a_block_comes_off_before_armor(new_world: Any, data: dict[str, Any]) -> None:
@@ -18,7 +19,7 @@ def test_a_block_comes_off_before_armor(new_world: Any, data: dict[str, Any]) ->
     a.seconds(0.2)
     a.still(mine)
     armor = a.world.unit(mine)["armor"]
-    through = 1 - 0.052 * armor / (0.9 + 0.048 * armor)
+    through = physical_share(armor)
     seen = set()
     for _ in range(40):
         hp = a.hp(mine)

@@ -3,7 +3,7 @@ rules.json."""
 
 from typing import Any
 
-from tests.dota import stated
+from tests.dota import effect_nodes
 
 # Fields of World.unit() that stats change; what a test names no change of is to stay as it was.
 FIELDS = ("move_speed", "attack_speed", "attack_interval", "attack_range", "armor", "magic_resist", "dmg_min",
@@ -20,9 +20,9 @@ def read(ability: dict[str, Any], stats: dict[str, Any], rank: int, share: float
     """Return a node's stats at a rank. A pair is [near, far], interpolated by the distance `share` of the radius."""
     def one(v: Any) -> float:
         if isinstance(v, list):
-            near, far = (stated.number(ability, x, rank) for x in v)
+            near, far = (effect_nodes.number(ability, x, rank) for x in v)
             return near + (far - near) * share
-        return stated.number(ability, v, rank)
+        return effect_nodes.number(ability, v, rank)
     return signed({k: one(v) for k, v in stats.items()})
 
 

@@ -1,0 +1,5 @@
+"""Bits of a unit's status (`Status` in the core's unit.hpp)."""
+
+(STUNNED, ROOTED, SILENCED, DISARMED, HEXED, MUTED, INVISIBLE, SPELL_IMMUNE, INVULNERABLE, BANISHED, ETHEREAL, PHASED,
+ BROKEN, TAUNTED, LEASHED, FLYING_VISION, TRUE_SIGHTED) = (1 << bit for bit in range(17))
+REVEALED, UNSEEN, GUARDED, SCEPTER, DENIABLE = (1 << bit for bit in range(22, 27))
