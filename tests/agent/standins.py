@@ -1,12 +1,13 @@
 """Test doubles of the policy and the game, on which learning takes seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import nn
 
 from five.agent.learning.labels import GameOutcome
+from five.agent.learning.outcome_samples import OutcomeSamples
 from five.agent.learning.segments import Bootstrap, cut_segment
 from five.agent.model.normaliser import RewardStatistics, RunningStatistics
 from five.agent.schedules import Hyperparameters
@@ -26,6 +27,7 @@ class Unrolled:
     aux: dict
     entropies: dict
     observation_moments: torch.Tensor
+    max_entropies: dict = field(default_factory=dict)
 
 
 class TinyPolicy(nn.Module):
@@ -89,7 +91,7 @@ class TinyPolicy(nn.Module):
         logits = self.head(core).log_softmax(-1)
         logp = logits.gather(-1, actions[..., :1].long())[..., 0]
         entropy = -(logits.exp() * logits).sum(-1)
-        return Unrolled(logp, entropy, self.value(core)[..., 0], self._aux(core), {"slot": entropy},
+        return Unrolled(logp, entropy, self.value(core)[..., 0], self._aux(core), {"action": entropy},
                         self.statistics.moments(obs["x"]))
 
     def update_normaliser(self, moments):
@@ -124,17 +126,47 @@ class MemoryGame:
         return rewards, GameOutcome(won, np.arange(len(choice)))
 
 
+class FavouriteGame:
+    """Game of 50 segments of 8 steps without rewards. ``x[0]`` shows from the start who wins.
+
+    The first game is shorter by a random number of steps, so that parallel games end at different times.
+    """
+
+    length = 400
+
+    def __init__(self, rng):
+        self.rng = rng
+        self._start()
+        self.t = int(rng.integers(self.length))
+
+    def _start(self):
+        self.t, self.sign = 0, self.rng.choice([-1.0, 1.0])
+
+    def observe(self):
+        return {"x": np.array([self.sign, 0.0, self.t / self.length], np.float16)}
+
+    def step(self, choice):
+        """Return rewards [H] and, at the end, the outcome."""
+        sign = self.sign
+        self.t += 1
+        if self.t < self.length:
+            return np.zeros(len(choice)), None
+        self._start()
+        return np.zeros(len(choice)), GameOutcome(float(sign > 0), np.arange(len(choice)))
+
+
 class Recorder:
     """Steps of one team, cut as a rollout does: at full segments with a known next step, and at a game's end."""
 
     def __init__(self, config, horizon=180.0, reward_std=1.0):
+        self.outcome_samples = OutcomeSamples(config.outcome_samples_per_game, np.random.default_rng(0))
         self.config, self.horizon, self.reward_std = config, horizon, reward_std
         self.length = config.lstm_unroll_length * config.samples_per_segment
         self.running, self.begins, self.steps = None, True, []
 
     def add(self, observation, state, actions, logp, values, predictions, version, rewards, outcome=None, fallen=None):
-        """Add a step and return the completed segments, 0 to 2. ``state`` is that before the step."""
-        done = [self._cut(Bootstrap(values, predictions))] if len(self.steps) == self.length else []
+        """Add a step and return the completed segments. ``state`` is that before the step."""
+        done = self._cut(Bootstrap(values, predictions)) if len(self.steps) == self.length else []
         if fallen is None:
             fallen = np.zeros(np.shape(predictions["building_events"])[-1])
         arrays = {**observation, "actions": actions, "behaviour_logp": logp, "behaviour_values": values,
@@ -142,7 +174,7 @@ class Recorder:
         self.steps.append(({k: np.array(v) for k, v in arrays.items()}, {k: np.array(v) for k, v in state.items()},
                            np.array(rewards, np.float64), fallen))
         if outcome is not None:
-            done.append(self._cut(outcome))
+            done += self._cut(outcome)
             self.begins, self.running = True, None
         return done
 
@@ -151,20 +183,25 @@ class Recorder:
         if self.running is None:
             self.running = np.zeros_like(rewards[0])
         begins, self.begins, self.steps = self.begins, False, []
-        return cut_segment(
+        segment = cut_segment(
             {k: np.stack([a[k] for a in arrays]) for k in arrays[0]}, np.arange(len(arrays)),
             states={k: np.stack([s[k] for s in states[:: self.config.lstm_unroll_length]]) for k in states[0]},
             rewards=np.stack(rewards), fallen=np.stack(fallen), begins=begins, end=end, config=self.config,
             gae_horizon_seconds=self.horizon, reward_std=self.reward_std, running_return=self.running,
             timestep_seconds=4 / 30)
+        self.outcome_samples.add(segment)
+        if isinstance(end, GameOutcome):
+            self.outcome_samples.finish_game(end)
+        labelled = self.outcome_samples.take()
+        return [segment] if labelled is None else [segment, labelled]
 
 
 class Rollout:
     """Plays games with a policy in one batch, and cuts segments."""
 
-    def __init__(self, policy, config, games, seed, horizon=180.0):
+    def __init__(self, policy, config, games, seed, horizon=180.0, game=MemoryGame):
         rng = np.random.default_rng(seed)
-        self.policy, self.games = policy, [MemoryGame(rng) for _ in range(games)]
+        self.policy, self.games = policy, [game(rng) for _ in range(games)]
         self.recorders = [Recorder(config, horizon) for _ in range(games)]
         self.state = policy.initial_state(games)
         self.fresh = np.ones(games, bool)

@@ -351,3 +351,13 @@ def test_ages_are_those_of_the_newest_steps():
     add_sample(b, sample(1), [0, 0, 1, 1], 1)
     add_sample(b, sample(2), [2] * T, 2)
     assert b.ages(3).tolist() == [2, 1]
+
+
+def test_age_from_arrival_ignores_the_acting_version():
+    """max_age_versions is 4: an outcome sample of version 0 that arrives at version 20 expires after version 24."""
+    b = buffer()
+    arrays = sample(1)
+    assert b.add(arrays, np.zeros((1, T), np.int32), 20, 100, age_from_arrival=True) == 1
+    assert b.add(arrays, np.zeros((1, T), np.int32), 20, 100) == 0
+    assert [b.drop_expired(version) for version in (24, 25)] == [1, 0]
+    assert b.statistics().dropped[DropReason.TOO_OLD] == 2

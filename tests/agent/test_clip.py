@@ -1,9 +1,17 @@
 import pytest
 import torch
 
+from five.agent import native_tensors
 from five.agent.learning.clip import ElementClip
 
 CPU = torch.device("cpu")
+
+
+@pytest.fixture(params=["native", "pytorch"], autouse=True)
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test with the native code of a CPU and with PyTorch's operators, as on a GPU."""
+    if request.param == "pytorch":
+        monkeypatch.setattr(native_tensors, "is_native", lambda tensor: False)
 
 
 def test_clip_matches_the_formula():

@@ -2,8 +2,9 @@
 import pytest
 import torch
 
+from five.agent import compute
 from five.agent.compute import apply_compute_config, count_flops, torch_threads, uses_cuda_graphs
-from five.agent.config import ComputeConfig
+from five.agent.config import ComputeConfig, ModelConfig
 from five.agent.learning.learner import Learner
 from tests.agent.standins import HYPER, TinyPolicy
 from tests.agent.test_learner import CONFIG, batch_of
@@ -14,6 +15,20 @@ def test_precision_flags_follow_the_configuration(products, sums):
     apply_compute_config(ComputeConfig(float32_matmul_precision=products, bfloat16_accumulation=sums))
     assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == (products == "tf32")
     assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
+
+
+@pytest.mark.parametrize(("precision", "capabilities", "on_cpu", "on_gpu"), [
+    ("float32", {"avx512_bf16": True}, False, False),
+    ("bfloat16", {"avx512_bf16": True}, True, True),
+    ("bfloat16", {"avx512_bf16": False, "amx_bf16": True}, True, True),
+    ("bfloat16", {"avx512_f": True}, False, True)])
+def test_a_cpu_without_instructions_for_bfloat16_computes_in_float32(precision, capabilities, on_cpu, on_gpu,
+                                                                     monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    monkeypatch.setattr(compute, "_has_bfloat16_products", compute._has_bfloat16_products.__wrapped__)
+    config = ModelConfig(precision=precision)
+    assert compute.uses_bfloat16(config, torch.device("cpu")) is on_cpu
+    assert compute.uses_bfloat16(config, torch.device("cuda")) is on_gpu
 
 
 @pytest.mark.parametrize(("device", "configured", "own", "captured"), [

@@ -59,7 +59,8 @@ def test_values_at_a_limit_are_allowed(section, values):
 
 @pytest.mark.parametrize(("name", "low", "high"), [
     ("learning_rate", 0.0, 1.0), ("entropy_coefficient", 0.0, 1.0), ("team_spirit", 0.0, 1.0),
-    ("gae_horizon_seconds", 1.0, 1e9)])
+    ("gae_horizon_seconds", 1.0, 1e9), ("scripted_fraction", 0.0, 1.0), ("scripted_bot", -1.0, 1000.0),
+    ("game_seconds", 1.0, 8000.0), ("middle_fraction", 0.0, 1.0), ("building_health", 0.01, 1.0)])
 def test_scheduled_values_are_limited(name, low, high):
     ramp = {"start": 5, "length": 2, "from": low, "to": high}
     assert getattr(SchedulesConfig.model_validate({name: {"initial": high, "ramps": [ramp]}}), name).initial == high
@@ -76,7 +77,7 @@ def test_ramps_may_touch_and_not_overlap():
             {"start": 10, "length": 5, "from": 0, "to": 1}, {"start": second_start, "length": 0, "from": 1, "to": 0}]})
 
     assert len(schedule(15).ramps) == 2
-    with pytest.raises(ValidationError, match="version 14 starts before the ramp at version 10 ends at 15"):
+    with pytest.raises(ValidationError, match="ramp at 14 versions starts before the ramp at 10 ends at 15"):
         schedule(14)
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from five.agent.learning.diagnostics import compute_diagnostics
+from five.agent.learning.diagnostics import compute_diagnostics, relative_entropies
 from tests.agent.standins import Unrolled
 
 JUNK = 50.0  # of the masked hero-step
@@ -18,7 +18,7 @@ def row(*values: float) -> torch.Tensor:
 
 def case() -> tuple[Unrolled, dict[str, torch.Tensor], torch.Tensor]:
     unrolled = Unrolled(row(0.0, 0.0).requires_grad_(), row(1.0, 3.0).requires_grad_(), row(1.0, 2.0).requires_grad_(),
-                        {}, {"action": row(0.5, 1.5)}, torch.zeros(3, 0))
+                        {}, {"action": row(0.5, 1.5)}, torch.zeros(3, 0), {"action": row(2.0, 1.0)})
     batch = {"mask": torch.tensor([[[1.0, 1.0, 0.0]]]), "returns": row(3.0, 7.0), "advantages": row(1.0, -1.0)}
     log_ratio = row(math.log(2.0), math.log(0.5)).requires_grad_()
     return unrolled, batch, log_ratio
@@ -28,7 +28,7 @@ def case() -> tuple[Unrolled, dict[str, torch.Tensor], torch.Tensor]:
     ("ratio_mean", 1.25), ("ratio_max", 2.0), ("approx_kl", 0.25), ("clip_fraction", 0.5), ("entropy", 2.0),
     ("value_mean", 1.5), ("return_mean", 5.0), ("return_std", 2.0), ("value_error", math.sqrt((2**2 + 5**2) / 2)),
     ("explained_variance", 1 - 1.5**2 / 2**2), ("advantage_std", 1.0), ("masked_fraction", 1 / 3),
-    ("entropy_action", 1.0)])
+    ("entropy_action", 1.0), ("max_entropy_action", 1.5)])
 def test_metric_by_hand(name: str, value: float) -> None:
     unrolled, batch, log_ratio = case()
     found = compute_diagnostics(unrolled, batch, log_ratio, clip=0.6)
@@ -71,3 +71,9 @@ def test_equal_returns_explain_everything_or_nothing() -> None:
     unrolled.values = row(4.0, 4.002)
     found = compute_diagnostics(unrolled, batch, log_ratio, 0.2)
     assert found["explained_variance"].item() == pytest.approx(1 - 0.001**2 / 1e-8, rel=1e-2)
+
+
+def test_relative_entropy_needs_a_choice() -> None:
+    means = {"entropy_action": 0.5, "max_entropy_action": 2.0, "entropy_unit": 0.0, "max_entropy_unit": 0.0,
+             "entropy": 0.5, "entropy_coefficient": 0.01}
+    assert relative_entropies(means) == {"of_max_entropy_action": 0.25}

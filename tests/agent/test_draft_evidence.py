@@ -1,9 +1,10 @@
 import json
 
+import numpy as np
 import pytest
 
 from five.agent.draft.advice import advise
-from five.agent.draft.evidence import DraftEvidence
+from five.agent.draft.evidence import DraftEvidence, calibration_json
 from five.agent.draft.summary import summarize_draft
 from tests.agent.test_draft_solver import leaves
 
@@ -53,6 +54,57 @@ def test_calibration_uses_self_play_only() -> None:
     assert found.error == pytest.approx((4 * 0.025 + 0.15) / 5)
 
 
+def test_gain_error_is_that_of_the_differences() -> None:
+    evidence, rng = DraftEvidence(HEROES), np.random.default_rng(0)
+    p = rng.uniform(size=50)
+    y = rng.choice([0.0, 0.5, 1.0], 50)
+    for predicted, result in zip(p.tolist(), y.tolist(), strict=True):
+        winner = {1.0: "radiant", 0.0: "dire", 0.5: "draw"}[result]
+        evidence.add(game([0], [1], winner, [predicted, 1 - predicted]))
+    found = evidence.calibration()
+    differences = (y.mean() - y) ** 2 - (p - y) ** 2
+    assert found.brier is not None and found.brier_constant is not None
+    assert found.brier_constant - found.brier == pytest.approx(differences.mean())
+    assert found.gain_error == pytest.approx(differences.std(ddof=1) / np.sqrt(50))
+
+
+@pytest.mark.parametrize(("predictions", "games", "verdict"), [
+    ((0.7, 0.3), 40, True), ((0.5, 0.5), 40, False), ((0.3, 0.7), 40, False), ((0.7, 0.3), 28, None)],
+    ids=["better", "constant", "worse", "too few games"])
+def test_verdict_needs_games_and_a_gain(predictions: tuple[float, float], games: int, verdict: bool | None) -> None:
+    """Radiant wins every second game; the predictions are those of the games that it wins and loses."""
+    evidence = DraftEvidence(HEROES)
+    for number in range(games):
+        p = predictions[number % 2]
+        evidence.add(game([0], [1], ("radiant", "dire")[number % 2], [p, 1 - p]))
+    assert evidence.calibration().is_informative is verdict
+    assert calibration_json(evidence.calibration())["is_informative"] is verdict
+
+
+def test_gain_smaller_than_its_noise_is_no_knowledge() -> None:
+    """Predictions of 0.6 and 0.4 are right in 24 of 40 games."""
+    evidence = DraftEvidence(HEROES)
+    for number in range(40):
+        winner = "radiant" if (number % 2 == 0) == (number < 24) else "dire"
+        p = (0.6, 0.4)[number % 2]
+        evidence.add(game([0], [1], winner, [p, 1 - p]))
+    found = evidence.calibration()
+    assert found.brier is not None and found.brier_constant is not None and found.brier < found.brier_constant
+    assert found.is_informative is False
+
+
+def test_counts_of_an_earlier_release_have_no_verdict() -> None:
+    evidence = DraftEvidence(HEROES)
+    for number in range(60):
+        evidence.add(game([0], [1], ("radiant", "dire")[number % 2], [(0.9, 0.1)[number % 2]] * 2))
+    tree = evidence.to_json()
+    del tree["products"]
+    found = DraftEvidence.from_json(tree)
+    found.add(game([0], [1], "radiant", [0.9, 0.1]))
+    assert found.calibration().games == 61 and found.calibration().is_informative is None
+    assert DraftEvidence.from_json(json.loads(json.dumps(found.to_json()))).calibration() == found.calibration()
+
+
 def test_evidence_json_round_trip() -> None:
     evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
@@ -60,7 +112,8 @@ def test_evidence_json_round_trip() -> None:
     assert again.calibration() == evidence.calibration() and again.games_together("axe", "lion") == 1
     again.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
     assert again.games == 2
-    for wrong in ({}, {**evidence.to_json(), "allied": [[1]]}):
+    for wrong in ({}, {**evidence.to_json(), "allied": [[1]]}, {**evidence.to_json(), "products": [1.0]},
+                  {**evidence.to_json(), "products": [1e300, 0.0]}):
         with pytest.raises(ValueError):
             DraftEvidence.from_json(wrong)
 

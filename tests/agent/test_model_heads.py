@@ -20,10 +20,10 @@ TEAMS = 24
 class Case:
     """Heads with large weights, a random trunk output and a random LSTM output."""
 
-    def __init__(self, heroes: int) -> None:
+    def __init__(self, heroes: int, **model: object) -> None:
         torch.manual_seed(heroes)
         self.layout = layout(heroes)
-        self.policy = Policy(self.layout, SMALL)
+        self.policy = Policy(self.layout, SMALL.model_copy(update=model))
         self.heads = self.policy.heads
         with torch.no_grad():
             for parameter in self.heads.parameters():
@@ -152,6 +152,23 @@ def test_unread_heads_get_no_gradient(target: TargetType) -> None:
         assert bool((rows != 0).any()) == (ActionPart.OFFSET_X in used and i == pair)
 
 
+def test_fixed_delay_is_neither_chosen_nor_learned() -> None:
+    case, free = Case(5, fixed_delay=True), Case(5)
+    chosen, other = case.choose(), free.choose()
+    assert not chosen.actions[..., ActionPart.DELAY].any() and other.actions[..., ActionPart.DELAY].any()
+    rest = [part for part in ActionPart if part is not ActionPart.DELAY]
+    assert torch.equal(chosen.actions[..., rest], other.actions[..., rest])
+    delay = free.heads.delay(free.core).log_softmax(-1).gather(-1, other.actions[..., [ActionPart.DELAY]])[..., 0]
+    torch.testing.assert_close(chosen.logp, other.logp - delay)
+    again = case.choose(chosen.actions)
+    torch.testing.assert_close(again.logp, chosen.logp)
+    assert not again.entropies["delay"].any() and not again.max_entropies["delay"].any()
+    (again.logp.sum() + sum(e.sum() for e in again.entropies.values())).backward()
+    assert case.heads.delay.weight.grad is not None and not case.heads.delay.weight.grad.any()
+    small = case.heads.scores(case.core, case.trunk, case.obs, case.embedding, chosen.actions)["small"]
+    assert (small[..., 0, :] == -torch.inf).all()
+
+
 def test_first_policy_is_close_to_uniform() -> None:
     policy = Policy(layout(5), SMALL)
     obs = random_obs(policy.layout, TEAMS)
@@ -159,6 +176,22 @@ def test_first_policy_is_close_to_uniform() -> None:
     out = policy.unroll({n: a[None] for n, a in obs.items()}, acted.actions[None], policy.initial_state(TEAMS))
     uniform = (obs["available"] != 0).sum(-1).float().log()
     assert (out.entropies["action"][0] > 0.9 * uniform - 1e-4).all()
+
+
+def test_max_entropies_are_those_of_uniform_heads() -> None:
+    """With zero weights every head is uniform over its valid entries."""
+    case = Case(5)
+    for parameter in case.heads.parameters():
+        parameter.data.zero_()
+    case.trunk.units.zero_()
+    with torch.no_grad():
+        out = case.choose(case.choose().actions)
+    assert out.entropies.keys() == out.max_entropies.keys() == {"action", "delay", "offset", "unit"}
+    for head, entropy in out.entropies.items():
+        torch.testing.assert_close(entropy, out.max_entropies[head])
+    assert out.max_entropies["delay"].unique().tolist() == pytest.approx([math.log(4)])
+    assert out.max_entropies["offset"].unique().tolist() == pytest.approx([0.0, 2 * math.log(9)])
+    assert out.max_entropies["unit"].max() > math.log(2)
 
 
 def test_each_head_is_its_own_module() -> None:

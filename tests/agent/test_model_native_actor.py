@@ -6,6 +6,7 @@ import dataclasses
 import pytest
 import torch
 
+from dota.config import GameConfig
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.native_actor import EVALUATED, NativeActor, freeze
@@ -14,6 +15,7 @@ from tests.agent.model_cases import SMALL, layout, random_obs
 from tests.agent.test_model_inputs import bare_layout
 
 SPLIT = SMALL.model_copy(update={"split_heads": ("unit.attack", "unit.enemy", "offset.move", "offset.follow")})
+FIXED_DELAY = SMALL.model_copy(update={"fixed_delay": True})
 WIDE = SMALL.model_copy(update={"lstm": 40, "lstm_input": 36, "key": 20, "unit": 50, "unit_hidden": 33, "set": 17})
 
 
@@ -54,8 +56,8 @@ def assert_equal(a: PolicyOutput, b: PolicyOutput) -> None:
 @pytest.mark.parametrize("instructions", ["", "avx2", "portable"])
 @pytest.mark.parametrize("greedy", [False, True])
 @pytest.mark.parametrize(("of", "config"), [
-    (layout(1), SMALL), (layout(5), SMALL), (layout(5), SPLIT), (layout(5), WIDE), (bare_layout(), WIDE)],
-    ids=["1v1", "5v5", "split", "wide", "bare"])
+    (layout(1), SMALL), (layout(5), SMALL), (layout(5), SPLIT), (layout(5), FIXED_DELAY), (layout(5), WIDE),
+    (bare_layout(), WIDE)], ids=["1v1", "5v5", "split", "fixed delay", "wide", "bare"])
 def test_native_actor_equals_pytorch(of: Layout, config: ModelConfig, greedy: bool, instructions: str) -> None:
     policy = policy_of(of, config)
     for teams, present in ((1, 0.4), (3, 0.0), (9, 1.0), (70, 0.4)):
@@ -65,6 +67,24 @@ def test_native_actor_equals_pytorch(of: Layout, config: ModelConfig, greedy: bo
         expected = act(policy, obs, state, greedy)
         policy.actor = NativeActor(policy, instructions)
         assert_equal(act(policy, obs, state, greedy), expected)
+
+
+@pytest.mark.parametrize("instructions", ["", "avx2", "portable"])
+@pytest.mark.parametrize(("minimap", "nearby_map", "filters", "omit"), [
+    (2, 3, 3, ()), (3, 2, 1, ()), (5, 4, 8, ()), (6, 5, 9, ()), (10, 8, 8, ()), (9, 16, 17, ()), (10, 8, 50, ()),
+    (10, 8, 8, ("nearby_map.area_effect",)), (10, 8, 8, ("minimap",)), (10, 8, 8, ("nearby_map",))])
+def test_maps_of_several_sizes(minimap: int, nearby_map: int, filters: int, omit: tuple[str, ...], instructions: str
+                               ) -> None:
+    slots = layout(5).observation.model_copy(update={
+        "minimap": minimap, "nearby_map": nearby_map, "passability": 2, "omit": omit})
+    of = Layout(GameConfig(heroes_per_team=5, observation=slots))
+    policy = policy_of(of, SMALL.model_copy(update={"conv_filters": filters}))
+    for present in (0.05, 1.0):
+        obs, state = random_obs(of, 9, seed=minimap, present=present), state_of(policy, 9)
+        policy.actor = None
+        expected = act(policy, obs, state, True)
+        policy.actor = NativeActor(policy, instructions)
+        assert_equal(act(policy, obs, state, True), expected)
 
 
 def test_recurrent_state_over_several_steps() -> None:
@@ -114,10 +134,18 @@ def test_parameters_are_copied_at_freeze() -> None:
     torch.testing.assert_close(act(policy, obs, state, True).values, before.values + 1.0)
 
 
-@pytest.mark.parametrize("change", [{"precision": "bfloat16"}, {"lstm": 2048}])
-def test_unsupported_policies_are_not_frozen(change: dict[str, object]) -> None:
-    policy = Policy(layout(1), SMALL.model_copy(update=change)).eval()
+def test_large_policies_are_not_frozen() -> None:
+    policy = Policy(layout(1), SMALL.model_copy(update={"lstm": 2048})).eval()
     assert not freeze(policy) and policy.actor is None
+
+
+def test_a_bfloat16_policy_acts_in_float32() -> None:
+    single = policy_of(layout(1))
+    reduced = Policy(layout(1), SMALL.model_copy(update={"precision": "bfloat16"})).eval()
+    reduced.load_state_dict(single.state_dict())
+    assert freeze(single) and freeze(reduced)
+    obs, state = random_obs(layout(1), 2, seed=2), state_of(single, 2)
+    assert_equal(act(reduced, obs, state, True), act(single, obs, state, True))
 
 
 def test_several_threads_are_left_to_pytorch() -> None:
@@ -151,6 +179,10 @@ def test_wrong_arrays_are_refused() -> None:
     strange[0, units.offset["shared_ids"] + units.field("unit").offset] = 60_000
     with pytest.raises(IndexError):
         policy.act(obs | {"shared_ids": strange}, state)
+    strange = obs["private_ids"].clone()
+    strange[2, 4, layout(5).blocks["nearby_map"].offset["private_ids"] + 5] = 60_000
+    with pytest.raises(IndexError):
+        policy.act(obs | {"private_ids": strange}, state)
     assert dataclasses.is_dataclass(policy.act(obs, state))  # a refused call changes nothing
 
 

@@ -7,7 +7,15 @@ import torch
 from torch import nn
 
 from five.agent.model.inputs import PackedPool
-from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max, two_layer_mlp
+from five.agent.model.process_set import (
+    ProcessSet,
+    SplitLinear,
+    UnitSet,
+    dense_max,
+    pool_and_select,
+    segment_max,
+    two_layer_mlp,
+)
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
 
 Pool = Callable[[torch.Tensor, PackedPool], torch.Tensor]
@@ -144,3 +152,21 @@ def test_pool_before_relu_equals_after() -> None:
     s = ProcessSet(4, 8, 6)
     activated = s.second(s.first(values).relu()).relu()
     torch.testing.assert_close(s([values], pools_of(owner, 3)), slow_max(activated, owner, 3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_selected_units_share_the_gradient_of_the_pools(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    units = torch.randn(9, 2, 4).to(dtype).requires_grad_()
+    pools = PackedPool(torch.tensor([0, 0, 1, 1, 1, 3, 3, 0, 1]), 4, torch.zeros(9, dtype=torch.int64), 9)
+    own, target = torch.tensor([0, 3, 4]), torch.tensor([17, 3, 8, 0])
+    weights = [torch.randn(shape).to(dtype) for shape in ((4, 8), (3, 4), (4, 4))]
+    expected = segment_max(units.flatten(1), pools), units.flatten(0, 1)[own], units.flatten(0, 1)[target]
+    found = pool_and_select(units, pools, own, target)
+    gradients = []
+    for outputs in (expected, found):
+        sum((x * weight).sum() for x, weight in zip(outputs, weights, strict=True)).backward()
+        gradients.append(units.grad)
+        units.grad = None
+    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+    torch.testing.assert_close(gradients[1], gradients[0])

@@ -32,6 +32,8 @@ def test_equal_ids_are_interchangeable(policy: Policy) -> None:
                for line in schema.differences(wider))
     clipped = ModelSchema.of(Policy(layout(1), SMALL.model_copy(update={"input_clip": 4.0})))
     assert schema.differences(clipped) == ["model.input_clip is 4.0 instead of 5.0"]
+    fixed = ModelSchema.of(Policy(layout(1), SMALL.model_copy(update={"fixed_delay": True})))
+    assert schema.differences(fixed) == ["model.fixed_delay is True instead of None"]
     other = ModelSchema.of(Policy(layout(5), SMALL))
     assert schema.differences(other)[0] == f"layout {other.layout} instead of {schema.layout}"
 

@@ -101,3 +101,18 @@ def test_each_hero_reads_its_own_embedding() -> None:
     a, b = (policy.act(o, policy.initial_state(6), greedy=True) for o in (obs, swapped))
     torch.testing.assert_close(a.values[:, who], b.values)
     torch.testing.assert_close(a.logp[:, who], b.logp)
+
+
+def test_known_targets_do_not_change_the_gradient() -> None:
+    torch.manual_seed(0)
+    policy, obs = Policy(layout(5), SMALL), random_obs(layout(5), 3, 2)
+    actions, resets = torch.zeros(3, 2, 5, 6, dtype=torch.int16), torch.zeros(3, 2, dtype=torch.bool)
+    index = policy.index_batch(obs, actions, resets)
+    assert len(index.targets.step) > 0
+    gradients = []
+    for known in (index, None):
+        policy.zero_grad()
+        unrolled = policy.unroll(obs, actions, policy.initial_state(2), resets, known)
+        (unrolled.logp.sum() + unrolled.entropy.sum() + unrolled.values.square().sum()).backward()
+        gradients.append({name: p.grad for name, p in policy.named_parameters() if p.grad is not None})
+    torch.testing.assert_close(*gradients)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from five.agent.config import LearnerConfig
+from five.agent.config import EntropyWeightsConfig, LearnerConfig
 from five.agent.learning.ppo import normalise_advantages, ppo_loss
 from tests.agent.standins import BUILDINGS, Unrolled
 
@@ -17,9 +17,10 @@ def case(log_ratio=0.0, advantages=1.0, seed=0):
         "behaviour_logp": behaviour, "behaviour_values": torch.zeros(T, B, H),
         "advantages": torch.full((T, B, H), float(advantages)), "returns": values.clone(),
         "mask": torch.ones(T, B, H), "win_label": torch.rand(T, B), "rank_label": torch.full((T, B, H, 5), 0.2),
-        "building_label": torch.zeros(T, B, BUILDINGS)}
-    unrolled = Unrolled((behaviour + log_ratio).requires_grad_(), torch.rand(T, B, H).requires_grad_(),
-                        values.requires_grad_(), {}, {}, torch.zeros(3, 0))
+        "building_label": torch.zeros(T, B, BUILDINGS), "outcome_mask": torch.zeros(T, B)}
+    entropy = torch.rand(T, B, H).requires_grad_()
+    unrolled = Unrolled((behaviour + log_ratio).requires_grad_(), entropy, values.requires_grad_(), {},
+                        {"action": entropy}, torch.zeros(3, 0))
     return unrolled, batch
 
 
@@ -73,6 +74,22 @@ def test_entropy_is_a_bonus():
     loss.terms["entropy"].backward()
     assert loss.terms["entropy"].item() == pytest.approx(-0.01 * unrolled.entropy.mean().item(), rel=1e-5)
     assert (unrolled.entropy.grad < 0).all()
+
+
+@pytest.mark.parametrize(("weights", "bonus"), [
+    ({}, 0.5 + 0.25 + 2.0), ({"delay": 0.0}, 0.5 + 2.0), ({"delay": 0.5, "offset": 2.0}, 0.5 + 0.125 + 4.0),
+    ({"action": 0.0, "delay": 0.0, "offset": 0.0, "unit": 0.0}, 0.0)])
+def test_heads_are_weighted_in_the_entropy_bonus(weights, bonus):
+    unrolled, batch = case(advantages=0.0)
+    unrolled.entropies = {"action": torch.full((T, B, H), 0.5).requires_grad_(),
+                          "delay": torch.full((T, B, H), 0.25).requires_grad_(),
+                          "offset": torch.full((T, B, H), 2.0).requires_grad_()}
+    config = PLAIN.model_copy(update={"entropy_weights": EntropyWeightsConfig(**weights)})
+    loss = ppo_loss(unrolled, batch, config, 0.01)
+    assert loss.terms["entropy"].item() == pytest.approx(-0.01 * bonus, rel=1e-5)
+    loss.total.backward()
+    gradient = unrolled.entropies["delay"].grad
+    assert (gradient is not None and bool((gradient != 0).all())) == (weights.get("delay", 1.0) > 0)
 
 
 def test_masked_steps_do_not_count():

@@ -23,7 +23,8 @@ def test_shapes_per_timestep_of_a_team_of_five():
     assert specs.keys() == set(LEARNING_ARRAYS)
     assert {name: shape for name, (shape, _) in specs.items()} == {
         "actions": (5, 6), "behaviour_logp": (5,), "behaviour_values": (5,), "advantages": (5,), "returns": (5,),
-        "mask": (5,), "resets": (), "versions": (), "win_label": (), "rank_label": (5, 5), "building_label": (18,)}
+        "mask": (5,), "resets": (), "versions": (), "win_label": (), "rank_label": (5, 5), "building_label": (18,),
+        "outcome_mask": ()}
     assert {name: np.dtype(dtype).name for name, (_, dtype) in specs.items() if np.dtype(dtype) != np.float32} == {
         "actions": "int16", "resets": "bool", "versions": "int32"}
 
@@ -34,7 +35,7 @@ def test_complete_batch_is_accepted():
 
 
 @pytest.mark.parametrize("name", ["actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label",
-                                  "rank_label", "building_label"])
+                                  "rank_label", "building_label", "outcome_mask"])
 def test_missing_array_is_named(name):
     with pytest.raises(ValueError, match=f"the batch lacks {name}$"):
         check_batch({other: array for other, array in batch().items() if other != name})

@@ -7,6 +7,7 @@ from five.agent.config import ScheduleConfig, SchedulesConfig
 from five.agent.schedules import (
     Hyperparameters,
     change_schedule,
+    counts_hero_steps,
     dump_schedules,
     hyperparameters_at,
     load_schedules,
@@ -34,7 +35,7 @@ def test_value_without_ramps_is_constant():
 
 def test_all_values_of_a_version():
     s = SchedulesConfig(gae_horizon_seconds=schedule(180, (10, 10, 180, 360)))
-    assert hyperparameters_at(s, 15) == Hyperparameters(5e-5, 0.01, 0.3, 270)
+    assert hyperparameters_at(s, 15, 0) == Hyperparameters(5e-5, 0.01, 0.3, 270)
 
 
 def test_change_starts_from_the_present_value():
@@ -134,3 +135,25 @@ def test_restore_keeps_earlier_versions(version):
     for v in range(250):
         expected = value_at(changed.learning_rate if v < version else earlier, v)
         assert value_at(back.learning_rate, v) == pytest.approx(expected), v
+
+
+def in_hero_steps(initial, *ramps):
+    return schedule(initial, *ramps).model_copy(update={"unit": "hero_steps"})
+
+
+def test_ramp_in_hero_steps_ignores_the_version():
+    s = SchedulesConfig(gae_horizon_seconds=in_hero_steps(180, (1_000_000, 1_000_000, 180, 360)),
+                        team_spirit=schedule(0.3, (10, 10, 0.3, 0.5)))
+    assert hyperparameters_at(s, 15, 1_500_000) == Hyperparameters(5e-5, 0.01, pytest.approx(0.4), 270)
+    assert hyperparameters_at(s, 10**6, 0).gae_horizon_seconds == 180
+    assert counts_hero_steps(s) and not counts_hero_steps(SchedulesConfig())
+
+
+def test_change_and_restore_keep_the_unit():
+    s = SchedulesConfig(learning_rate=in_hero_steps(1e-3, (100, 100, 1e-3, 2e-3)))
+    changed = change_schedule(s, "learning_rate", 150, 5e-4, 10)
+    assert changed.learning_rate.unit == "hero_steps" and value_at(changed.learning_rate, 155) == pytest.approx(1e-3)
+    back = restore_schedule(changed, "learning_rate", 170, s.learning_rate)
+    assert value_at(back.learning_rate, 190) == pytest.approx(1.9e-3)
+    with pytest.raises(ValueError, match="counts versions, this one hero_steps"):
+        restore_schedule(s, "learning_rate", 1, schedule(1e-3))

@@ -1,20 +1,39 @@
-"""Numeric precision of GPU products, and counting of floating point operations."""
+"""Numeric precision of products, and counting of floating point operations."""
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from five.agent.config import ComputeConfig
+from five.agent.config import ComputeConfig, ModelConfig
 
 
 def apply_compute_config(config: ComputeConfig) -> None:
-    """Set the precision of this process's GPU products. A CPU always computes in full precision."""
+    """Set the precision of this process's GPU products. A CPU's float32 products are always in full precision."""
     torch.backends.cuda.matmul.allow_tf32 = config.float32_matmul_precision == "tf32"
     torch.backends.cudnn.allow_tf32 = config.float32_matmul_precision == "tf32"
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_accumulation == "bfloat16"
+
+
+@cache
+def _has_bfloat16_products(device_type: str) -> bool:
+    """Whether products of bfloat16 numbers are faster than those of float32 on a device of this type.
+
+    A CPU without AVX512-BF16 or AMX emulates them at a fraction of float32's speed. CPUs other than x86 are not
+    measured and count as without.
+    """
+    if device_type != "cpu":
+        return True
+    has = torch.cpu.get_capabilities()
+    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
+
+
+def uses_bfloat16(config: ModelConfig, device: torch.device) -> bool:
+    """Whether the model's layers run in bfloat16 on the device: where it is configured, and faster."""
+    return config.precision == "bfloat16" and _has_bfloat16_products(device.type)
 
 
 @contextmanager

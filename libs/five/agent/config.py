@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from dota.config import MAX_GAME_SECONDS
 from rapid.section import MAX_NUMBER, Section
 
 # --------------------------------------------------------------------------------------------------------- the model
@@ -50,12 +51,16 @@ class ModelConfig(Section):
     split_heads: tuple[SplitHead, ...] = Field(
         (), strict=False, description="Separate heads for a class of actions, besides the paper's: target units by "
         "kind of target, and offsets of move and follow. Surgery splits a head of a running agent.")
+    fixed_delay: bool = Field(
+        False, description="Every action takes effect at the first frame of its timestep. The delay is neither chosen "
+        "nor learned, so that it has no probability and no entropy. Berner et al. 2019 learned it without success.")
     id_rows: dict[IdSpace, Annotated[int, Field(ge=1, le=65535)]] = Field(
         {}, description="Rows of an embedding, by id space, if the default is too small for the ids.")
     input_clip: float = Field(
         5.0, gt=0, description="Every normalised input is clipped to this many standard deviations.")
     precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="bfloat16: layers run under autocast; parameters, state and outputs stay float32.")
+        "float32", description="bfloat16: layers run under autocast; parameters, state and outputs stay float32. A CPU "
+        "computes gradients in bfloat16 only if it has AVX512-BF16 or AMX, and small policies act in float32 on it.")
 
     @model_validator(mode="after")
     def _keys_fit(self) -> "ModelConfig":
@@ -89,35 +94,51 @@ class ComputeConfig(Section):
 # ------------------------------------------------------------------------------- learning, the league, the rating
 
 
+ScheduleUnit = Literal["versions", "hero_steps"]
+MAX_POSITION = 10**12
+
+
 class RampConfig(Section):
-    """Linear change of a hyperparameter over ``length`` versions from ``start`` (0: immediate)."""
+    """Linear change of a hyperparameter over ``length`` from ``start`` (0: immediate), both in the schedule's unit."""
 
     model_config = ConfigDict(populate_by_name=True)
 
-    start: int = Field(ge=0, description="Version at which the change begins.")
-    length: int = Field(ge=0, description="Number of versions that the change takes.")
+    start: int = Field(ge=0, le=MAX_POSITION, description="Version, or number of hero-steps, at which the change "
+                       "begins.")
+    length: int = Field(ge=0, le=MAX_POSITION, description="Number of versions, or of hero-steps, that the change "
+                        "takes.")
     from_: float = Field(alias="from", description="Value before.")
     to: float = Field(description="Value after.")
 
 
 class ScheduleConfig(Section):
-    """Hyperparameter as a function of the version: ``initial`` until the first ramp, then piecewise linear."""
+    """Hyperparameter as a function of the training progress: ``initial`` until the first ramp, then piecewise linear.
+    """
 
     initial: float = Field(description="Value before any ramp.")
     ramps: tuple[RampConfig, ...] = Field((), strict=False,
                                           description="Changes in order of their start, without overlap.")
+    unit: ScheduleUnit = Field("versions", description="What the ramps count: versions, or hero-steps that the run "
+                               "has learned from. A version has more hero-steps with a larger batch.")
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Values before and after all ramps; the others are between them."""
+        return (self.initial, *(value for ramp in self.ramps for value in (ramp.from_, ramp.to)))
 
     @model_validator(mode="after")
     def _in_order(self) -> "ScheduleConfig":
         for before, after in itertools.pairwise(self.ramps):
             if after.start < before.start + before.length:
-                raise ValueError(f"ramps overlap: version {after.start} starts before the ramp at version "
+                raise ValueError(f"ramps overlap: the ramp at {after.start} {self.unit} starts before the ramp at "
                                  f"{before.start} ends at {before.start + before.length}")
         return self
 
 
 class SchedulesConfig(Section):
-    """The four hyperparameters that change during a run (Berner et al. 2019, figure 7). Defaults: first values."""
+    """Hyperparameters that change during a run. The first four are those of Berner et al. 2019, figure 7, with their
+    first values as defaults; the others make curricula, of which the paper has none.
+    """
 
     learning_rate: ScheduleConfig = Field(ScheduleConfig(initial=5e-5), description="Adam's learning rate.")
     entropy_coefficient: ScheduleConfig = Field(ScheduleConfig(initial=0.01), description="Weight of the entropy "
@@ -126,17 +147,54 @@ class SchedulesConfig(Section):
                                         "its team's mean.")
     gae_horizon_seconds: ScheduleConfig = Field(ScheduleConfig(initial=180.0), description="Horizon of the discount, "
                                                 "seconds of game time.")
+    scripted_fraction: ScheduleConfig = Field(
+        ScheduleConfig(initial=0.0), description="Share of new games that are played against a scripted bot "
+        "(services.rollout.scripted_bots) instead of a version.")
+    scripted_bot: ScheduleConfig = Field(
+        ScheduleConfig(initial=-1.0), description="Position of the bot of these games in "
+        "services.rollout.scripted_bots, from 0 on. Between two positions both bots play, the nearer one more often: "
+        "at 0.25 the first plays 75 % of the games. Below 0 all bots play equally often.")
+    game_seconds: ScheduleConfig = Field(
+        ScheduleConfig(initial=MAX_GAME_SECONDS), description="Game time at which a new game is cut, at the end of a "
+        "sample; as long after its start where a game begins in the middle. A cut game is not drawn: it has no "
+        "outcome, and values continue it. From game.max_game_seconds on no game is cut.")
+    middle_fraction: ScheduleConfig = Field(
+        ScheduleConfig(initial=0.0), description="Share of new games that begin in the middle: from a snapshot of an "
+        "earlier game of the same process (services.rollout.snapshots), with a new random state. They do not count "
+        "for opponents' qualities and statistics of games. With services.rollout.environment remote it needs "
+        "services.rollout.snapshot_bots.")
+    building_health: ScheduleConfig = Field(
+        ScheduleConfig(initial=1.0), description="Factor of the health of standing buildings where a game begins in "
+        "the middle.")
 
     @model_validator(mode="after")
     def _usable(self) -> "SchedulesConfig":
         bounds = {"learning_rate": (0.0, 1.0), "entropy_coefficient": (0.0, 1.0), "team_spirit": (0.0, 1.0),
-                  "gae_horizon_seconds": (1.0, 1e9)}
+                  "gae_horizon_seconds": (1.0, 1e9), "scripted_fraction": (0.0, 1.0), "scripted_bot": (-1.0, 1000.0),
+                  "game_seconds": (1.0, float(MAX_GAME_SECONDS)), "middle_fraction": (0.0, 1.0),
+                  "building_health": (0.01, 1.0)}
         for name, (low, high) in bounds.items():
             schedule: ScheduleConfig = getattr(self, name)
-            for value in (schedule.initial, *(v for ramp in schedule.ramps for v in (ramp.from_, ramp.to))):
+            for value in schedule.values:
                 if not low <= value <= high:
                     raise ValueError(f"{name} {value}: {low:g} to {high:g} is allowed")
         return self
+
+
+HeadWeight = Annotated[float, Field(ge=0, le=100)]
+
+
+class EntropyWeightsConfig(Section):
+    """Weight of each action head in the entropy bonus. The bonus is the weighted sum times the entropy coefficient.
+
+    The paper does not say which heads count; by default all do, each for the actions that read it.
+    """
+
+    action: HeadWeight = Field(1.0, description="Weight of the primary action.")
+    delay: HeadWeight = Field(1.0, description="Weight of the frame at which an action takes effect. Rewards hardly "
+                              "depend on it, so that the bonus keeps it uniform.")
+    offset: HeadWeight = Field(1.0, description="Weight of the offset, x and y together.")
+    unit: HeadWeight = Field(1.0, description="Weight of the target unit, teleport targets included.")
 
 
 class LearnerConfig(Section):
@@ -152,6 +210,8 @@ class LearnerConfig(Section):
     gae_lambda: float = Field(0.95, ge=0, le=1, description="GAE's λ.")
     ppo_clip: float = Field(0.2, gt=0, lt=1, description="The probability ratio is clipped to 1 ± this.")
     value_loss_weight: float = Field(1.0, ge=0, description="Weight of half the squared error of the value.")
+    entropy_weights: EntropyWeightsConfig = Field(EntropyWeightsConfig(), description="Weights of the action heads in "
+                                                  "the entropy bonus.")
     normalise_advantages: bool = Field(True, description="Standardise the advantages of each minibatch, which the "
                                        "paper leaves open.")
     advantage_scope: Literal["rank", "all"] = Field("rank", description="Advantages are standardised over the "
@@ -164,6 +224,11 @@ class LearnerConfig(Section):
                                    "auxiliary head whose gradient reaches the LSTM.")
     net_worth_rank_loss_weight: float = Field(0.1, ge=0, description="Weight of the net-worth-rank head.")
     building_loss_weight: float = Field(0.1, ge=0, description="Weight of the building-events head.")
+    outcome_samples_per_game: int = Field(
+        0, ge=0, le=1000, description="Samples of a team in a game, its first one and a random choice, that are kept "
+        "until the game ends and labelled by its outcome, for the win-probability and net-worth-rank heads. At most "
+        "one is sent with a segment. 0, as in the paper: all labels but those of a game's last segment are the heads' "
+        "own predictions.")
     building_horizon_seconds: float = Field(120.0, gt=0, description="Horizon of the building events' discount.")
     adam_beta1: float = Field(0.9, ge=0, lt=1, description="Adam's β1.")
     adam_beta2: float = Field(0.999, ge=0, lt=1, description="Adam's β2.")

@@ -1,4 +1,4 @@
-"""The agent's native code: the CPU actor, observation rows and sample collation.
+"""The agent's native code: the CPU actor, observation rows, pools and sample collation.
 
 `make build` compiles the extension module ``five.native._native`` from ``core/``. It shares nothing with the game core.
 """
@@ -8,7 +8,7 @@ from five.native._native import Actor, RowColumns
 
 __all__ = ["Actor", "RowColumns"]
 
-if _INTERFACE != 1:
+if _INTERFACE != 3:
     from five.native import _native
 
-    raise ImportError(f"{_native.__file__} has interface {_INTERFACE}, this code needs 1: run `make build`")
+    raise ImportError(f"{_native.__file__} has interface {_INTERFACE}, this code needs 3: run `make build`")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-INTERFACE: int = 1
+INTERFACE: int = 3
 
 class RowColumns:
     """
@@ -67,3 +67,28 @@ class Actor:
         """
         Reads the arrays of `inputs` and writes those of `outputs`. Raises ValueError for wrong sizes, IndexError for an id without an embedding.
         """
+
+def segment_max(values: NDArray[Any], owner: NDArray[numpy.int64], pooled: NDArray[Any]) -> None:
+    """
+    Writes the maximum of 0 and each owner's rows. bfloat16 is given as uint16. Raises IndexError for an unknown owner.
+    """
+
+def segment_max_gradient(values: NDArray[Any], owner: NDArray[numpy.int64], pooled: NDArray[Any], gradient: NDArray[Any], out: NDArray[Any]) -> None:
+    """
+    Writes the gradient of the rows. Arguments and errors are those of `segment_max`.
+    """
+
+def lstm_step(step: int, from_input: NDArray[Any], product: NDArray[Any], before: NDArray[Any], gates: NDArray[numpy.float32], cells: NDArray[numpy.float32], cell_tanh: NDArray[numpy.float32], outputs: NDArray[numpy.float32], keep: NDArray[numpy.float32] | None) -> None:
+    """
+    Evaluates one step of the cell after its product. bfloat16 is given as uint16. Raises ValueError for sizes that do not match.
+    """
+
+def lstm_step_gradient(step: int, product: NDArray[Any], of_outputs: NDArray[numpy.float32], gates: NDArray[numpy.float32], cells: NDArray[numpy.float32], cell_tanh: NDArray[numpy.float32], of_gates: NDArray[Any], of_cell: NDArray[numpy.float32], keep: NDArray[numpy.float32] | None) -> None:
+    """
+    Evaluates the gradient of one step up to its product. Errors are those of `lstm_step`.
+    """
+
+def clip_elements(gradient: NDArray[numpy.float32], v: NDArray[numpy.float32], scale: float, decay: float, share: float) -> int:
+    """
+    Clips a gradient to ± sqrt(v * scale) where that is not 0, and then adds the unclipped gradient to its second moment `v`. Returns the number of clipped elements.
+    """

@@ -43,7 +43,8 @@ def batch_of(spec: AgentSpec, seed: int = 1) -> dict[str, np.ndarray]:
         "mask": np.ones((*lead, heroes), np.float32), "versions": np.zeros(lead, np.int32),
         "win_label": rng.random(lead).astype(np.float32),
         "rank_label": np.full((*lead, heroes, 5), 0.2, np.float32),
-        "building_label": rng.random((*lead, spec.game.observation.buildings)).astype(np.float32)}
+        "building_label": rng.random((*lead, spec.game.observation.buildings)).astype(np.float32),
+        "outcome_mask": np.zeros(lead, np.float32)}
 
 
 def converted(of: Plan, spec: AgentSpec, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

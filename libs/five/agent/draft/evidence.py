@@ -5,8 +5,9 @@ It is computed from records of training games (series ``games``): ``lineup``, tw
 lack a field do not count where it is needed.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from rapid.malformed import MALFORMED
 MAX_GAMES = 2**53  # whole numbers that a float64 can hold
 EVIDENCE_GAMES = 20_000  # most recent training games that count
 BINS = 10  # equally wide, of predicted probabilities
+VERDICT_GAMES = 30  # fewest games from which `Calibration.is_informative` is decided
+VERDICT_ERRORS = 2.0  # standard errors by which the head must be better than a constant prediction
 SCORES = {"radiant": 1.0, "dire": 0.0, "draw": 0.5}
 Ints = npt.NDArray[np.int64]
 
@@ -53,6 +56,8 @@ class Calibration:
         last: newest version that played them.
         brier: mean squared error of the prediction.
         brier_constant: mean squared error of always predicting the mean result.
+        gain_error: standard error of ``brier_constant - brier``, from the differences in the games; also None for
+            counts of an earlier release.
         error: expected calibration error, the mean distance between prediction and result over the bins.
         bins: the bins.
     """
@@ -62,8 +67,22 @@ class Calibration:
     last: int | None
     brier: float | None
     brier_constant: float | None
+    gain_error: float | None
     error: float | None
     bins: tuple[PredictionBin, ...]
+
+    @property
+    def is_informative(self) -> bool | None:
+        """Whether the head predicts better than the mean result, by more than `VERDICT_ERRORS` standard errors; None if
+        `VERDICT_GAMES` games are not known."""
+        if self.games < VERDICT_GAMES or self.gain_error is None or self.brier is None or self.brier_constant is None:
+            return None
+        return self.brier_constant - self.brier > VERDICT_ERRORS * self.gain_error
+
+
+def calibration_json(found: Calibration) -> dict[str, Any]:
+    """Return the attributes and `Calibration.is_informative` as JSON values."""
+    return {**asdict(found), "is_informative": found.is_informative}
 
 
 @dataclass
@@ -85,6 +104,8 @@ class DraftEvidence:
         self.opposed = np.zeros((n, n), np.int64)
         self._bins = np.zeros((BINS, 3))  # games, sum of predictions, sum of results
         self._squares = np.zeros(3)  # sums of (p - y)², y, y²
+        # Sums of u² and u y with u = y² - (p - y)²; None if some games were counted without them.
+        self._products: npt.NDArray[np.float64] | None = np.zeros(2)
         self._versions: tuple[int, int] | None = None
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -102,6 +123,9 @@ class DraftEvidence:
             return  # the head assumes equal opponents, which past versions and bots are not
         self._bins[min(int(p * BINS), BINS - 1)] += (1.0, p, result)
         self._squares += ((p - result) ** 2, result, result * result)
+        if self._products is not None:
+            u = result * result - (p - result) ** 2
+            self._products += (u * u, u * result)
         version = int(record.get("version", -1))
         first, last = self._versions or (version, version)
         self._versions = min(first, version), max(last, version)
@@ -136,17 +160,30 @@ class DraftEvidence:
             low, high = wilson_interval(won, int(count))
             bins.append(PredictionBin(*edges, int(count), predicted / count, won / count, low, high))
         if not games or self._versions is None:
-            return Calibration(0, None, None, None, None, None, tuple(bins))
+            return Calibration(0, None, None, None, None, None, None, tuple(bins))
         square, mean, mean_square = (self._squares / games).tolist()
         error = sum(b.games * abs(b.predicted - b.won) for b in bins if b.predicted is not None and b.won is not None)
-        return Calibration(games, *self._versions, square, max(mean_square - mean * mean, 0.0), error / games,
-                           tuple(bins))
+        return Calibration(games, *self._versions, square, max(mean_square - mean * mean, 0.0), self._gain_error(games),
+                           error / games, tuple(bins))
+
+    def _gain_error(self, games: int) -> float | None:
+        """Return the standard error of the mean of (m - y)² - (p - y)² over the games, with m the mean result.
+
+        The difference is u + m² - 2 m y, so its variance is var u + 4 m² var y - 4 m cov(u, y).
+        """
+        if self._products is None or games < 2:
+            return None
+        square, m, mean_square = (self._squares / games).tolist()
+        mean_u = mean_square - square
+        u_square, u_y = (self._products / games).tolist()
+        variance = u_square - mean_u**2 + 4 * m * m * (mean_square - m * m) - 4 * m * (u_y - mean_u * m)
+        return math.sqrt(max(variance, 0.0) / (games - 1))
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values that `from_json` reads."""
         return {"heroes": list(self.heroes), "games": self.games, "allied": self.allied.tolist(),
                 "opposed": self.opposed.tolist(), "bins": self._bins.tolist(), "squares": self._squares.tolist(),
-                "versions": self._versions}
+                "products": None if self._products is None else self._products.tolist(), "versions": self._versions}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> "DraftEvidence":
@@ -160,7 +197,10 @@ class DraftEvidence:
                 setattr(made, name, array)
             made._bins = np.array(tree["bins"], np.float64).reshape(BINS, 3)
             made._squares = np.array(tree["squares"], np.float64).reshape(3)
-            finite = np.isfinite(made._bins).all() and np.isfinite(made._squares).all()
+            products = tree.get("products")  # None before release 0.2
+            made._products = None if products is None else np.array(products, np.float64).reshape(2)
+            sums = made._squares if made._products is None else np.concatenate((made._squares, made._products))
+            finite = np.isfinite(made._bins).all() and (np.abs(sums) <= MAX_GAMES).all()
             if not finite or (made._bins[:, 0] < 0).any() or (made._bins[:, 0] > MAX_GAMES).any():
                 raise ValueError("a number of the calibration is out of range")
             made._versions = None if tree["versions"] is None else (int(tree["versions"][0]), int(tree["versions"][1]))

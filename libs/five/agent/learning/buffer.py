@@ -101,7 +101,8 @@ class SampleBuffer:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, source: Any, versions: npt.NDArray[np.int32], current_version: int, nbytes: int) -> int:
+    def add(self, source: Any, versions: npt.NDArray[np.int32], current_version: int, nbytes: int, *,
+            age_from_arrival: bool = False) -> int:
         """Add the samples of a segment and evict the oldest ones that no longer fit.
 
         Args:
@@ -109,10 +110,12 @@ class SampleBuffer:
             versions: int32 [samples, T], the version that acted at each step. It must not change afterwards.
             current_version: the learner's present version.
             nbytes: size of one sample in ``source``.
+            age_from_arrival: count the samples' age from now instead of from their newest step, as outcome samples
+                need, which are as old as their game.
 
         Returns how many samples were added. The others are too old or too large.
         """
-        newest = versions.max(axis=1).tolist()
+        newest = [current_version] * len(versions) if age_from_arrival else versions.max(axis=1).tolist()
         samples = [_Sample(source, index, nbytes, acted, latest)
                    for index, (acted, latest) in enumerate(zip(versions, newest, strict=True))]
         with self._lock:

@@ -7,6 +7,10 @@ widen its own bound. The first ``warmup_steps`` steps only update v.
 import torch
 from torch import Tensor
 
+from five.agent import native_tensors
+from five.agent.native_tensors import memory_of
+from five.native import _native
+
 
 class ElementClip:
     """Clip of one flat gradient vector.
@@ -41,8 +45,10 @@ class ElementClip:
 
         ``usable`` bool []: if False, the gradient is all zeros and v does not change. None means usable. Returns the
         share of clipped elements, a scalar tensor. Elements whose v is 0, which never had a gradient, are not clipped.
-        Nothing here makes the host wait for the device.
+        Nothing here makes the host wait for a GPU. A CPU runs native code.
         """
+        if native_tensors.is_native(gradient):
+            return self._apply_native(gradient, usable)
         share = torch.zeros((), device=gradient.device)
         bound = None
         if self.factor > 0:
@@ -62,3 +68,13 @@ class ElementClip:
             share = torch.gt(over, bound, out=over).mean()
             torch.clamp(gradient, -bound, bound, out=gradient)
         return share
+
+    def _apply_native(self, gradient: Tensor, usable: Tensor | None) -> Tensor:
+        if usable is not None and not usable:
+            return torch.zeros(())
+        steps = float(self._steps)
+        settled = self.factor > 0 and steps >= max(self.warmup_steps, 1)
+        scale = self.factor**2 / (1.0 - self.decay**steps) if settled else 0.0
+        clipped = _native.clip_elements(memory_of(gradient), memory_of(self.v), scale, self.decay, 1.0 - self.decay)
+        self._steps += 1.0
+        return torch.tensor(clipped / max(len(gradient), 1))

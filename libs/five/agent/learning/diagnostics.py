@@ -21,7 +21,18 @@ class UnrolledPolicy(Protocol):
     @property
     def entropies(self) -> dict[str, Tensor]: ...
     @property
+    def max_entropies(self) -> dict[str, Tensor]: ...
+    @property
     def observation_moments(self) -> Tensor: ...
+
+
+def relative_entropies(means: Mapping[str, float]) -> dict[str, float]:
+    """Return each action head's entropy as a share of its maximum, by ``of_max_entropy_<head>``, from means of
+    `compute_diagnostics`. A head without a choice is left out."""
+    prefix = "max_entropy_"
+    heads = [name.removeprefix(prefix) for name in means if name.startswith(prefix)]
+    return {f"of_max_entropy_{head}": means[f"entropy_{head}"] / means[prefix + head] for head in heads
+            if means[prefix + head] > 0}
 
 
 @torch.no_grad()
@@ -54,4 +65,5 @@ def compute_diagnostics(unrolled: UnrolledPolicy, batch: Mapping[str, Tensor], l
         "explained_variance": 1.0 - variance(error) / variance(returns).clamp(min=1e-8),
         "advantage_std": variance(batch["advantages"]).sqrt(),
         "masked_fraction": 1.0 - mask.mean()}
-    return found | {f"entropy_{name}": mean(entropy) for name, entropy in unrolled.entropies.items()}
+    found |= {f"entropy_{name}": mean(entropy) for name, entropy in unrolled.entropies.items()}
+    return found | {f"max_entropy_{name}": mean(entropy) for name, entropy in unrolled.max_entropies.items()}

@@ -1,7 +1,8 @@
 """Labels of the auxiliary heads: win probability, net-worth rank, building events.
 
 Rollouts label each segment. Labels that the segment does not determine come from the model's own prediction at its
-end, as in a value function with one-segment backups (Berner et al. 2019, equation 10).
+end, as in a value function with one-segment backups (Berner et al. 2019, equation 10). Only the last segment of a game
+has labels that the model did not predict; `five.agent.learning.outcome_samples` adds others.
 """
 
 from collections.abc import Mapping

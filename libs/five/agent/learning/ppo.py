@@ -2,7 +2,8 @@
 
 L = -E[min(r A, clip(r, 1 ± ε) A)] + c_v E[(V - R)² / 2] - c_s E[S] + auxiliary losses,
 
-with r = exp(log π_new - log π_behaviour). Log-probabilities are summed over the primary action and its parameters.
+with r = exp(log π_new - log π_behaviour) and S the sum of the heads' entropies, each times its weight
+(`learning.entropy_weights`). Log-probabilities are summed over the primary action and its parameters.
 Expectations are over hero-steps whose mask is 1. All arrays are time first: [T, B, H].
 """
 
@@ -12,8 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from five.agent.config import LearnerConfig
-from five.agent.learning.auxiliary import auxiliary_losses, auxiliary_weights
+from five.agent.config import EntropyWeightsConfig, LearnerConfig
+from five.agent.learning.auxiliary import (
+    auxiliary_diagnostics,
+    auxiliary_losses,
+    auxiliary_weights,
+    cross_entropies,
+)
 from five.agent.learning.diagnostics import UnrolledPolicy, compute_diagnostics
 
 AllReduce = Callable[[list[Tensor]], None]
@@ -70,13 +76,22 @@ def ppo_loss(
     terms = {
         "policy": -mean(torch.minimum(ratio * advantages, clipped * advantages)),
         "value": config.value_loss_weight * 0.5 * mean((unrolled.values - batch["returns"]).square()),
-        "entropy": -entropy_coefficient * mean(unrolled.entropy)}
+        "entropy": -entropy_coefficient * mean(_weighted_entropy(unrolled.entropies, config.entropy_weights))}
     weights = auxiliary_weights(config)
-    auxiliary = auxiliary_losses(unrolled.aux, batch["win_label"], batch["rank_label"], batch["building_label"], mask)
-    for name, loss in auxiliary.items():
+    entropies = cross_entropies(unrolled.aux, batch)
+    for name, loss in auxiliary_losses(entropies, mask, batch["outcome_mask"]).items():
         terms[name] = weights[name] * loss
 
     total = torch.stack(list(terms.values())).sum()
     metrics = compute_diagnostics(unrolled, batch, log_ratio, config.ppo_clip)
+    metrics |= auxiliary_diagnostics(entropies, batch)
     metrics |= {f"loss_{name}": term.detach() for name, term in terms.items()}
     return PpoLoss(total, terms, metrics | {"loss": total.detach()})
+
+
+def _weighted_entropy(entropies: Mapping[str, Tensor], weights: EntropyWeightsConfig) -> Tensor:
+    """Return the sum of the heads' entropies [T, B, H], each times its weight. A weight of 0 leaves a head out."""
+    counted = [(getattr(weights, head), entropy) for head, entropy in entropies.items() if getattr(weights, head)]
+    if not counted:
+        return torch.zeros_like(next(iter(entropies.values())))
+    return torch.stack([weight * entropy for weight, entropy in counted]).sum(0)

@@ -6,7 +6,8 @@ leading sample dimension instead. A *sample* is ``unroll`` timesteps of it. A *b
 
 Names besides the observation's: ``actions`` int16 [T, H, 6]; ``behaviour_logp``, ``behaviour_values``,
 ``advantages``, ``returns``, ``mask`` float32 [T, H]; ``resets`` bool [T]; ``versions`` int32 [T]; ``win_label``
-float32 [T], ``rank_label`` float32 [T, H, 5], ``building_label`` float32 [T, n].
+float32 [T], ``rank_label`` float32 [T, H, 5], ``building_label`` float32 [T, n]; ``outcome_mask`` float32 [T], 1 in
+outcome samples (`five.agent.learning.outcome_samples`), whose ``mask`` is 0.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ STATE_PREFIX = "state/"
 ACTION_PARTS = 6
 LEARNING_ARRAYS = (
     "actions", "behaviour_logp", "behaviour_values", "advantages", "returns", "mask", "resets", "versions",
-    "win_label", "rank_label", "building_label")
+    "win_label", "rank_label", "building_label", "outcome_mask")
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -37,7 +38,7 @@ def learning_specs(heroes: int, buildings: int) -> dict[str, tuple[tuple[int, ..
         "actions": ((heroes, ACTION_PARTS), np.int16), "behaviour_logp": per_hero, "behaviour_values": per_hero,
         "advantages": per_hero, "returns": per_hero, "mask": per_hero, "resets": ((), np.bool_),
         "versions": ((), np.int32), "win_label": ((), np.float32), "rank_label": ((heroes, RANKS), np.float32),
-        "building_label": ((buildings,), np.float32)}
+        "building_label": ((buildings,), np.float32), "outcome_mask": ((), np.float32)}
 
 
 def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -56,7 +57,7 @@ def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 def check_batch(batch: Mapping[str, Any]) -> None:
     """Raise ValueError naming an array that is missing or whose shape does not match the actions."""
     missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
-               "building_label"} - batch.keys()
+               "building_label", "outcome_mask"} - batch.keys()
     if missing:
         raise ValueError(f"the batch lacks {', '.join(sorted(missing))}")
     lead, heroes = tuple(batch["actions"].shape[:2]), batch["actions"].shape[2]

@@ -124,6 +124,7 @@ def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp],
     mask = np.ones((len(padded), heroes), np.float32)
     mask[length:] = 0.0
     out["mask"] = mask
+    out["outcome_mask"] = np.zeros(len(padded), np.float32)
     out["resets"] = np.zeros(len(padded), np.bool_)
     out["resets"][0] = begins
 

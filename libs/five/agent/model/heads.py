@@ -1,5 +1,6 @@
 """Action heads, value head and auxiliary heads (Berner et al. 2019, figure 18 and appendix I)."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
@@ -31,13 +32,15 @@ class HeadOutput(NamedTuple):
 
     ``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``target`` int64 [N, H], the targeted unit's row in the
     trunk's units (-1: none). ``entropies`` [N, H] by head are set for given actions only, and 0 for a head that the
-    action does not read. ``primary`` [N, H, 30] and ``unit`` [N, H, U] are set for chosen actions only: float32
-    log-probabilities of the available actions, and of the valid targets of the chosen one.
+    action does not read; ``max_entropies`` are those of uniform choices. ``primary`` [N, H, 30] and ``unit`` [N, H, U]
+    are set for chosen actions only: float32 log-probabilities of the available actions, and of the valid targets of
+    the chosen one.
     """
 
     actions: Tensor
     logp: Tensor
     entropies: dict[str, Tensor]
+    max_entropies: dict[str, Tensor]
     target: Tensor
     primary: Tensor | None = None
     unit: Tensor | None = None
@@ -53,6 +56,7 @@ class ActionHeads(nn.Module):
         super().__init__()
         self.table = ActionTable(layout, config)
         self.pairs = len(offset_pairs(config))
+        self.fixed_delay = config.fixed_delay
         self.primary = nn.Linear(config.lstm, config.key)
         self.unit = nn.Linear(config.lstm, config.key)
         self.teleport = nn.Linear(config.lstm, config.key)
@@ -101,7 +105,8 @@ class ActionHeads(nn.Module):
         else:
             small = small_logp.argmax(-1) if greedy else sample(small_logp, generator)
         reads_offset = self.table.reads_offset[action]
-        is_read = torch.stack((can_act, reads_offset, reads_offset), -1)
+        reads_delay = self._reads_delay(can_act)
+        is_read = torch.stack((reads_delay, reads_offset, reads_offset), -1)
         small = torch.where(is_read, small, self.default_parts)
         logp = logp + torch.where(is_read, _gather(small_logp, small), 0.0).sum(-1)
 
@@ -115,19 +120,22 @@ class ActionHeads(nn.Module):
             unit = unit_logp.argmax(-1) if greedy else sample(unit_logp, generator)
         unit = torch.where(has_target, unit, 0)
         logp = logp + torch.where(has_target, _gather(unit_logp, unit), 0.0)
-        entropies = {}
+        entropies, max_entropies = {}, {}
         if given is not None:
             small_entropy = torch.where(is_read, entropy(small_logp), 0.0)
             entropies = {"action": torch.where(can_act, entropy(primary_logp), 0.0), "delay": small_entropy[..., 0],
                          "offset": small_entropy[..., 1:].sum(-1),
                          "unit": torch.where(has_target, entropy(unit_logp), 0.0)}
+            max_entropies = {"action": _log_count(possible), "delay": reads_delay.float() * math.log(DELAYS),
+                             "offset": reads_offset.float() * (2 * math.log(OFFSETS)), "unit": _log_count(mask)}
 
         chosen = torch.stack((slot, small[..., 0], torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
                               small[..., 1], small[..., 2]), -1)
         target = torch.where(has_target, trunk.rows.gather(1, unit), -1)
         if given is not None:
-            return HeadOutput(chosen, logp, entropies, target)
-        return HeadOutput(chosen, logp, entropies, target, primary_logp, unit_logp.masked_fill(~mask, -torch.inf))
+            return HeadOutput(chosen, logp, entropies, max_entropies, target)
+        return HeadOutput(chosen, logp, entropies, max_entropies, target, primary_logp,
+                          unit_logp.masked_fill(~mask, -torch.inf))
 
     def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
         """Return int64 [N, H]: the row in ``trunk.units`` that given actions [N, H, 6] target; -1 for none."""
@@ -152,10 +160,15 @@ class ActionHeads(nn.Module):
         mask = valid_targets(self.table, obs["target_mask"], action, trunk.rows >= 0)
         unit = self._unit_logits(outputs, action, teleports, mask, trunk)
         small = self._small_heads(outputs, action)
-        reads = torch.stack((available[..., 0] != 0, *[self.table.reads_offset[action]] * 2), -1)[..., None]
+        reads_offset = self.table.reads_offset[action]
+        reads = torch.stack((self._reads_delay(available[..., 0] != 0), reads_offset, reads_offset), -1)[..., None]
         small = small.masked_fill(~reads | (small < torch.finfo(torch.float32).min / 2), -torch.inf)
         return {"primary": primary.masked_fill(available == 0, -torch.inf),
                 "unit": unit.masked_fill(~mask, -torch.inf), "small": small}
+
+    def _reads_delay(self, can_act: Tensor) -> Tensor:
+        """Return which actions read the delay: those of heroes that can act, none with a fixed delay."""
+        return torch.zeros_like(can_act) if self.fixed_delay else can_act
 
     def _linear(self, core: Tensor) -> "_HeadOutputs":
         """Evaluate all heads that are linear in the LSTM's output."""
@@ -185,7 +198,7 @@ class ActionHeads(nn.Module):
         if trunk.column is not None:
             return _all_scores(query, trunk.units, trunk.column)
         step, hero, slot = targets or mask.nonzero(as_tuple=True)
-        keys = trunk.units[trunk.rows[step, slot], hero]
+        keys = trunk.units[trunk.rows[step, slot], hero] if targets is None or trunk.keys is None else trunk.keys
         # Only queries repeat. index_select sums its gradient in a fixed order, indexing by tensors does not.
         scores = (keys * query.flatten(0, 1).index_select(0, step * mask.shape[1] + hero)).sum(-1)
         return scores.new_zeros(mask.shape, dtype=torch.float32).index_put((step, hero, slot), scores.float())
@@ -249,6 +262,11 @@ def _all_scores(query: Tensor, units: Tensor, column: Tensor) -> Tensor:
     with torch.autocast(query.device.type, enabled=False):
         scores = torch.bmm(keys.float(), query.float().view(steps * heroes, width, 1))
     return scores.view(steps, heroes, -1).index_select(-1, column)
+
+
+def _log_count(mask: Tensor) -> Tensor:
+    """Return the logarithm of the number of valid entries, float32; 0 without any."""
+    return mask.sum(-1).clamp(min=1).float().log()
 
 
 def _gather(logp: Tensor, index: Tensor) -> Tensor:

@@ -12,6 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from five.agent import native_tensors
+from five.agent.native_tensors import memory_of
+from five.native import _native
+
 
 class _Sequence(torch.autograd.Function):
     """Map the inputs' share of the gates to outputs. The gates are in the order input, forget, cell, output."""
@@ -76,6 +80,48 @@ class _Sequence(torch.autograd.Function):
         return by_gate.to(ctx.input_dtype), of_weight, dh, dc, None
 
 
+class _NativeSequence(torch.autograd.Function):
+    """`_Sequence` on a CPU, with one native operation a step between the products."""
+
+    @staticmethod
+    def forward(ctx: Any, from_input: Tensor, weight: Tensor, h: Tensor, c: Tensor, keep: Tensor | None
+                ) -> tuple[Tensor, Tensor, Tensor]:
+        steps, rows, width = *from_input.shape[:2], h.shape[-1]
+        from_input = from_input.contiguous()
+        gates, product = h.new_empty(from_input.shape), from_input.new_empty(rows, 4 * width)
+        before = from_input.new_empty(steps + 1, rows, width)
+        cells = c.new_empty(steps + 1, rows, width)
+        before[0], cells[0] = (h, c) if keep is None else (h * keep[0], c * keep[0])
+        cell_tanh, outputs = c.new_empty(steps, rows, width), h.new_empty(steps, rows, width)
+        used = (from_input, product, before, gates, cells, cell_tanh, outputs, keep)
+        arrays: list[Any] = [None if x is None else memory_of(x.contiguous()) for x in used]
+        for t, state in enumerate(before[:steps].unbind()):
+            torch.mm(state, weight.t(), out=product)
+            _native.lstm_step(t, *arrays)
+        ctx.save_for_backward(gates, weight, before, cells, cell_tanh, *(() if keep is None else (keep,)))
+        ctx.set_materialize_grads(False)
+        return outputs, outputs[-1].clone(), cells[-1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        gates, weight, before, cells, cell_tanh, *rest = ctx.saved_tensors
+        (keep,) = rest or (None,)
+        of_outputs, of_h, of_c = grads
+        of_outputs = torch.zeros_like(cell_tanh) if of_outputs is None else of_outputs.contiguous()
+        if of_h is not None:
+            of_outputs = of_outputs.index_add(0, torch.tensor([len(cell_tanh) - 1]), of_h[None])
+        dc = torch.zeros_like(cells[0]) if of_c is None else of_c.clone(memory_format=torch.contiguous_format)
+        of_gates, product = before.new_empty(gates.shape), torch.zeros_like(before[0])
+        used = (product, of_outputs, gates, cells, cell_tanh, of_gates, dc, keep)
+        arrays: list[Any] = [None if x is None else memory_of(x.contiguous()) for x in used]
+        for t, here in reversed(list(enumerate(of_gates.unbind()))):
+            _native.lstm_step_gradient(t, *arrays)
+            torch.mm(here, weight, out=product)
+        of_weight = of_gates.flatten(0, 1).t() @ before[:-1].flatten(0, 1)
+        dh = product.float()
+        return of_gates, of_weight, dh if keep is None else dh * keep[0], dc, None
+
+
 def lstm_sequence(from_input: Tensor, weight: Tensor, h: Tensor, c: Tensor, keep: Tensor | None = None
                   ) -> tuple[Tensor, Tensor, Tensor]:
     """Run the cell over a sequence.
@@ -90,6 +136,7 @@ def lstm_sequence(from_input: Tensor, weight: Tensor, h: Tensor, c: Tensor, keep
 
     Returns (outputs [T, N, D], h [N, D], c [N, D] after the last step), float32.
     """
-    result: tuple[Tensor, Tensor, Tensor] = _Sequence.apply(  # type: ignore[no-untyped-call]
-        from_input, weight, h, c, keep)
+    native = native_tensors.is_native(weight) and from_input.dtype is weight.dtype
+    result: tuple[Tensor, Tensor, Tensor] = (_NativeSequence if native else _Sequence).apply(
+        from_input, weight, h, c, keep)  # type: ignore[no-untyped-call]
     return result

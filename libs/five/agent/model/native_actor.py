@@ -17,8 +17,7 @@ from five.agent.model.embeddings import Embeddings
 from five.agent.model.heads import ActionHeads, AuxiliaryHeads
 from five.agent.model.inputs import InputReader
 from five.agent.model.map_encoder import MapEncoder
-from five.agent.model.native_reader import READ as MAP_ARRAYS
-from five.agent.model.native_reader import NativeReader, columns_of, row_layout_of
+from five.agent.model.native_reader import columns_of, row_layout_of
 from five.agent.model.normaliser import Normaliser, RewardStatistics
 from five.agent.model.policy import Array, OutputArrays, Policy
 from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet
@@ -50,11 +49,14 @@ def freeze(policy: Policy) -> bool:
 
 
 def is_supported(policy: Policy) -> bool:
-    """Return whether the policy is on the CPU, in float32, small, not dense, and PyTorch uses one thread."""
+    """Return whether the policy is on the CPU, in float32, small, not dense, and PyTorch uses one thread.
+
+    The native actor computes in float32 in every precision of the model.
+    """
     parameters = list(policy.parameters())
     return (all(p.device.type == "cpu" and p.dtype is torch.float32 for p in parameters)
-            and policy.config.precision == "float32" and not policy.dense
-            and max(policy.config.lstm, policy.config.lstm_input) <= MAX_UNITS and torch.get_num_threads() == 1)
+            and not policy.dense and max(policy.config.lstm, policy.config.lstm_input) <= MAX_UNITS
+            and torch.get_num_threads() == 1)
 
 
 class NativeActor:
@@ -72,10 +74,9 @@ class NativeActor:
         self._lstm, self._key = config.lstm, config.key
         self._buildings = layout.observation.buildings
         self._reader = policy.trunk.reader
-        self._maps = _MapEncoders(policy)
         self.nbytes = sum(p.numel() * p.element_size() for p in policy.parameters())
         with torch.no_grad():
-            self._native = Actor(_Export(policy, self._maps).network(), instructions)
+            self._native = Actor(_Export(policy).network(), instructions)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "NativeActor":
         return self  # It is immutable.
@@ -94,8 +95,6 @@ class NativeActor:
         lead = (steps, self._heroes)
         seen = {name: np.ascontiguousarray(array) for name, array in (*obs.items(), *state.items())}
         self._reader.require_widths(seen["shared"], seen["private"])
-        if any(self._maps.widths):
-            seen |= self._maps(seen)
         for name in ("shared", "private"):
             seen[name] = seen[name].view(np.uint16)
         if not greedy:
@@ -120,43 +119,12 @@ class NativeActor:
                 "uniform_unit": numbers[second:]}
 
 
-class _MapEncoders:
-    """The policy's map encoders, which PyTorch evaluates; ``widths`` are 0 where the layout has no such map."""
-
-    def __init__(self, policy: Policy) -> None:
-        trunk = policy.trunk
-        self._minimap, self._nearby, self._embeddings = trunk.minimap, trunk.nearby_map, policy.embeddings
-        self._normaliser = policy.normaliser
-        self._read = NativeReader(trunk.reader)
-        self.widths = tuple(0 if encoder is None else encoder.width for encoder in (self._minimap, self._nearby))
-
-    def parameters(self) -> list[Tensor]:
-        """Return the parameters of the encoders."""
-        return [p for encoder in (self._minimap, self._nearby) if encoder is not None for p in encoder.parameters()]
-
-    def __call__(self, seen: Mapping[str, Array]) -> dict[str, Array]:
-        """Return ``maps`` [N, W] and ``maps_private`` [N, H, W]."""
-        encoded = {}
-        with torch.no_grad():
-            # torch.from_numpy() warns of read-only arrays.
-            obs = {name: torch.from_numpy(seen[name] if seen[name].flags.writeable else seen[name].copy())
-                   for name in (*MAP_ARRAYS, "private_ids")}
-            floats, ids = self._read.maps(obs, self._normaliser)
-            if self._minimap is not None:
-                encoded["maps"] = self._minimap(floats["minimap"]).contiguous().numpy()
-            if self._nearby is not None:
-                area = [] if ids is None else [self._embeddings.embed("area", ids).flatten(-2)]
-                cells = torch.cat((floats["nearby_map"], *area), -1)
-                encoded["maps_private"] = self._nearby(cells).contiguous().numpy()
-        return encoded
-
-
 class _Export:
     """Export of a policy to the native code; it records which parameters were copied."""
 
-    def __init__(self, policy: Policy, maps: _MapEncoders) -> None:
-        self._policy, self._maps = policy, maps
-        self._copied = {id(parameter) for parameter in maps.parameters()}
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._copied: set[int] = set()
 
     def network(self) -> dict[str, Any]:
         """Return sizes, offsets, layers and tables by name. Raises ValueError as `NativeActor` does."""
@@ -168,7 +136,7 @@ class _Export:
         return network
 
     def _network(self) -> dict[str, Any]:
-        policy, maps = self._policy, self._maps
+        policy = self._policy
         layout, config, reader, trunk = policy.layout, policy.config, policy.trunk.reader, policy.trunk
         blocks, table, heads = layout.blocks, policy.heads.table, policy.heads
         scale, shift = (x.numpy() for x in policy.normaliser.scale_and_shift())
@@ -212,8 +180,9 @@ class _Export:
             "heroes": layout.heroes, "units": layout.units, "available": MAX_AVAILABLE,
             "mask_classes": len(MaskClass), "teleport_class": int(MaskClass.TELEPORT),
             "shared": layout.shared, "private": layout.private, "shared_ids": layout.shared_ids,
-            "private_ids": layout.private_ids, "maps": maps.widths[0], "maps_private": maps.widths[1],
+            "private_ids": layout.private_ids,
             "cross_hero_pooled": config.pooled, "offset_pairs": heads.pairs, "clip": policy.normaliser.clip,
+            "fixed_delay": config.fixed_delay,
             "columns": columns_of(reader), "owner_slots": reader.owner_slots.tolist(),
             "group_slots": reader.group_slots.tolist(),
             "global": numbers("global"), "previous_action": numbers("previous_action"),
@@ -226,6 +195,7 @@ class _Export:
             "next_item": embedded(blocks["allied_heroes"], "next_item", "item"),
             "last_action": embedded(previous, "action", "action", "private_ids"),
             "action": (0, 0, self._copy(policy.embeddings.table("action"))),
+            "minimap": self._map("minimap", trunk.minimap), "nearby_map": self._map("nearby_map", trunk.nearby_map),
             "sets": sets, "unit_groups": groups, "join": join, "join_private": join_private,
             "gates": (np.concatenate((self._copy(from_input), self._copy(from_state)), 1),
                       self._copy(input_bias) + self._copy(state_bias)),
@@ -235,6 +205,32 @@ class _Export:
             "gate": torch.from_numpy(self._copy(heads.gate.weight)).sigmoid().numpy(),
             **{name: getattr(table, name).to(torch.int64).tolist() for name in (
                 "mask_class", "offset_pair", "unit_split", "reads_unit", "reads_teleport", "reads_offset")}}
+
+    def _map(self, name: str, net: MapEncoder | None) -> dict[str, Any] | None:
+        if net is None:
+            return None
+        policy, reader = self._policy, self._policy.trunk.reader
+        block, array, _ = reader.streams[name]
+        start, _, fields = policy.normaliser.columns[name]
+        scale, shift = (np.tile(self._copy(x[start:start + fields]), block.instances)
+                        for x in policy.normaliser.scale_and_shift())
+        layout = row_layout_of(reader, block, array)._replace(fields=len(scale))
+        weight, bias = self._layer(net.first)
+        ids = None
+        if name == "nearby_map" and block.has("area_effect"):
+            embeddings = self._copy(policy.embeddings.table("area"))
+            parts = np.split(weight[:, fields:], block.width("private_ids"), 1)
+            products = np.stack([np.einsum("vc,fcyx->vyxf", embeddings, part) for part in parts])
+            bias = bias + products[:, 0].sum((0, 1, 2))
+            ids = block.offset["private_ids"], self._copy(products - products[:, :1])
+        return {"side": net.side, "pools": net.pool, "numbers": (tuple(layout), scale, shift),
+                "first": self._convolution((weight[:, :fields], bias)), "ids": ids,
+                "second": None if net.second is None else self._convolution(self._layer(net.second))}
+
+    def _convolution(self, layer: Layer) -> tuple[Layer, Layer]:
+        """Return a layer for each row of the kernels, over [columns, channels]."""
+        top, bottom = (self._copy(layer[0][:, :, y].swapaxes(1, 2).reshape(len(layer[0]), -1)) for y in (0, 1))
+        return (top, layer[1]), (bottom, None)
 
     def _copy(self, tensor: Tensor | Array) -> Array:
         if isinstance(tensor, Tensor):

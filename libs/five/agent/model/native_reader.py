@@ -87,17 +87,6 @@ class NativeReader:
         column, step = self._tables.columns.find(arrays["shared_ids"], shared.view(np.uint16), len(shared))
         return column, step, np.searchsorted(column, self._tables.bounds).tolist()
 
-    def maps(self, obs: dict[str, Tensor], normaliser: Normaliser) -> tuple[dict[str, Tensor], Tensor | None]:
-        """Return the maps' streams, and the ids [N, H, cells, n] of areas on the nearby map where the layout has
-        them."""
-        read = _BatchReader(self._reader, self._tables, obs, normaliser, moments=False)
-        for name in MAPS:
-            if name in self._reader.streams:
-                read.read_map(name, obs)
-        nearby = self._reader.blocks["nearby_map"]
-        ids = block_rows(obs["private_ids"], nearby, "private_ids").long() if nearby.has("area_effect") else None
-        return read.floats, ids
-
     def _read_fixed_blocks(self, read: "_BatchReader", inputs: Inputs, obs: dict[str, Tensor]) -> None:
         blocks = self._reader.blocks
         everyone, none = np.arange(read.steps), np.zeros(read.steps, np.int64)

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from dota.spaces import Layout
+from five.agent.compute import uses_bfloat16
 from five.agent.config import ModelConfig
 from five.agent.model.batch_index import BatchIndex, BatchIndexer
 from five.agent.model.cross_hero import cross_hero_pool
 from five.agent.model.embeddings import Embeddings
 from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput
-from five.agent.model.inputs import Inputs, PresentRows
+from five.agent.model.inputs import Inputs
 from five.agent.model.native_reader import NativeReader
 from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.agent.model.process_set import SplitLinear
@@ -77,6 +78,7 @@ class PolicyActor(Protocol):
 class UnrollOutput:
     """Result of `Policy.unroll`, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
     ``entropies`` by head [T, B, H], whose sum is ``entropy``, and the detached ``state`` after the last step.
+    ``max_entropies`` by head [T, B, H] are the entropies of uniform choices.
 
     ``observation_moments`` float64 [3, F] are raw moments for ``update_normaliser``, about the present means. Those of
     several processes are added up; then each process merges the total.
@@ -87,6 +89,7 @@ class UnrollOutput:
     values: Tensor
     aux: dict[str, Tensor]
     entropies: dict[str, Tensor]
+    max_entropies: dict[str, Tensor]
     state: State
     observation_moments: Tensor
 
@@ -185,7 +188,7 @@ class Policy(nn.Module):
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
         with self._autocast():
-            inputs, trunk, floats, moments = self._encode(flat, None if index is None else index.present, moments=True)
+            inputs, trunk, floats, moments = self._encode(flat, index, moments=True)
             assert moments is not None
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
@@ -196,12 +199,13 @@ class Policy(nn.Module):
                                 targets=None if index is None else index.targets)
             values = self.value(core)[..., 0].float()
             aux = self.auxiliary(core)
-        entropies = {name: _restore_leading(e, steps, teams) for name, e in chosen.entropies.items()}
+        entropies, max_entropies = ({name: _restore_leading(e, steps, teams) for name, e in by_head.items()}
+                                    for by_head in (chosen.entropies, chosen.max_entropies))
         last = _restore_leading(self._targets(chosen, trunk), steps, teams)[-1]
         aux = {name: _restore_leading(logits, steps, teams) for name, logits in aux.items()}
         return UnrollOutput(
             _restore_leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
-            _restore_leading(values, steps, teams), aux, entropies,
+            _restore_leading(values, steps, teams), aux, entropies, max_entropies,
             {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last}, moments)
 
     @torch.no_grad()
@@ -236,10 +240,11 @@ class Policy(nn.Module):
         return self.rewards.std()
 
     def _autocast(self) -> torch.autocast:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=uses_bfloat16(self.config, self.device))
 
-    def _encode(self, obs: dict[str, Tensor], present: PresentRows | None = None, moments: bool = False
+    def _encode(self, obs: dict[str, Tensor], index: BatchIndex | None = None, moments: bool = False
                 ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor], Tensor | None]:
+        present, targets = (None, None) if index is None else (index.present, index.targets)
         with torch.autocast(self.device.type, enabled=False):
             if not self.dense and self._native_reader[0].accepts(obs):
                 inputs, floats, seen = self._native_reader[0](obs, self.normaliser, present, moments)
@@ -247,7 +252,7 @@ class Policy(nn.Module):
                 inputs = self.trunk.reader(obs, present, self.dense)
                 floats = self.normaliser(inputs)
                 seen = self.normaliser.stream_moments(inputs) if moments else None
-        return inputs, self.trunk(inputs, floats, self.embeddings), floats, seen
+        return inputs, self.trunk(inputs, floats, self.embeddings, targets), floats, seen
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
         """Return the LSTM's input [N, H, I]; ``target`` [N, H, K] are embeddings of the units targeted the step

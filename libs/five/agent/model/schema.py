@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # readers of a schema may lack torch
     from five.agent.model.policy import Policy
 
 
-_OMITTED_IF_EMPTY = ("split_heads", "id_rows")
+_OMITTED_IF_EMPTY = ("split_heads", "fixed_delay", "id_rows")
 
 
 class TensorSpec(NamedTuple):
@@ -77,8 +77,8 @@ class ModelSchema:
                   for name, spec in mine.items() if name in theirs and theirs[name] != spec]
         if not lines and self.id != other.id:
             ours, its = self._values()["config"], other._values()["config"]
-            lines += [f"model.{key} is {its.get(key)} instead of {value}" for key, value in ours.items()
-                      if its.get(key) != value]
+            lines += [f"model.{key} is {its.get(key)} instead of {ours.get(key)}" for key in {**ours, **its}
+                      if its.get(key) != ours.get(key)]
             lines = lines or ["the order of the tensors differs"]
         return lines
 

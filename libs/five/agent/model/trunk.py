@@ -6,11 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from dota.spaces import Layout
+from five.agent import native_tensors
 from five.agent.config import ModelConfig
+from five.agent.model.batch_index import Targets
 from five.agent.model.embeddings import Embeddings
 from five.agent.model.inputs import DensePool, InputReader, Inputs, PackedPool
 from five.agent.model.map_encoder import MapEncoder
-from five.agent.model.process_set import ProcessSet, UnitSet, segment_max
+from five.agent.model.process_set import ProcessSet, UnitSet, pool_and_select, segment_max
 
 POOLED_BY_GROUP = ("cuda",)  # devices that pool each unit group by itself
 
@@ -22,6 +24,7 @@ class TrunkOutput(NamedTuple):
     embedding.
     ``units`` [R, H, K] are embeddings of the present units, packed; ``rows`` int64 [N, U] is a slot's row in them (-1:
     absent). Dense: ``units`` [U * N, H, K] are those of all slots, and ``column`` int64 [U] is a slot's position there.
+    ``keys`` [M, K] are the embeddings of the given targets, if they were selected together with the pools.
     """
 
     shared: Tensor
@@ -29,6 +32,7 @@ class TrunkOutput(NamedTuple):
     units: Tensor
     rows: Tensor
     column: Tensor | None = None
+    keys: Tensor | None = None
 
 
 class Trunk(nn.Module):
@@ -69,8 +73,12 @@ class Trunk(nn.Module):
         self.shared_width = widths["global"] + minimap + (c.set if "pickups" in self.sets else 0)
         self.private_width = nearby + c.unit * (len(self.towers) + 1)
 
-    def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings) -> TrunkOutput:
-        """Evaluate the tree on ``inputs`` and their normalised streams ``floats``."""
+    def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
+                targets: Targets | None = None) -> TrunkOutput:
+        """Evaluate the tree on ``inputs`` and their normalised streams ``floats``.
+
+        ``targets`` are the units whose keys the heads need, if they are known.
+        """
         ids = inputs.ids
         pooled = {}
         for name, spec in self.reader.sets.items():
@@ -89,9 +97,18 @@ class Trunk(nn.Module):
         by_group = [group(*features) for group, features in zip(
             self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)]
         units = torch.cat(by_group)
-        private += [self._pools(units.flatten(1), inputs), self._own_embedding(by_group[0], inputs)]
+        keys = None
+        if targets is not None and inputs.column is None and native_tensors.is_native(units):
+            pools, own, keys = pool_and_select(
+                units, self._pool_of(inputs), self._own_row(inputs),
+                inputs.unit_row[targets.step, targets.slot] * self.heroes + targets.hero)
+            private += [self._by_hero(pools, inputs), self._restore_absent(own, inputs)]
+            keys = keys[:, :self.key]
+        else:
+            private += [self._by_hero(self._pools(units.flatten(1), inputs), inputs),
+                        self._own_embedding(by_group[0], inputs)]
         return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.unit_row,
-                           inputs.column)
+                           inputs.column, keys)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
                   pooled: dict[str, Tensor]) -> list[tuple[list[Tensor], list[Tensor]]]:
@@ -115,35 +132,50 @@ class Trunk(nn.Module):
         return list(zip(shared, private, strict=True))
 
     def _pools(self, units: Tensor, inputs: Inputs) -> Tensor:
-        """Pool units [R, H * S] by unit group -> [N, H, groups * S]."""
-        steps, count = inputs.steps, len(self.towers)
+        """Pool units [R, H * S] by team-step and unit group: N * groups pools."""
+        steps = inputs.steps
         sizes = [len(group.slots) for group in self.reader.unit_groups]
         if inputs.column is not None:
             is_present = torch.split(inputs.is_present["units"], inputs.group_rows)
-            pools = torch.stack([segment_max(rows, DensePool(mine, slots, steps)) for rows, mine, slots in zip(
+            return torch.stack([segment_max(rows, DensePool(mine, slots, steps)) for rows, mine, slots in zip(
                 torch.split(units, inputs.group_rows), is_present, sizes, strict=True)], 1)
-        elif units.device.type in POOLED_BY_GROUP:
+        if units.device.type in POOLED_BY_GROUP:
             # Group by group: with as many slots as the largest group has, most would be empty.
             parts = zip(*(torch.split(x, inputs.group_rows) for x in (units, inputs.unit_step, inputs.unit_position)),
                         sizes, strict=True)
-            pools = torch.stack([segment_max(rows, PackedPool(step, steps, place, slots))
-                                 for rows, step, place, slots in parts], 1)
-        else:
-            pools = segment_max(units, PackedPool(inputs.unit_step * count + inputs.unit_group, steps * count,
-                                            inputs.unit_position, max(sizes)))
-        return pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
+            return torch.stack([segment_max(rows, PackedPool(step, steps, place, slots))
+                                for rows, step, place, slots in parts], 1)
+        return segment_max(units, self._pool_of(inputs))
+
+    def _pool_of(self, inputs: Inputs) -> PackedPool:
+        """Return the pool of each unit row: that of its team-step and group."""
+        count = len(self.towers)
+        return PackedPool(inputs.unit_step * count + inputs.unit_group, inputs.steps * count, inputs.unit_position,
+                          max(len(group.slots) for group in self.reader.unit_groups))
+
+    def _by_hero(self, pools: Tensor, inputs: Inputs) -> Tensor:
+        """Reorder pools by team-step and group -> [N, H, groups * S]."""
+        return pools.view(inputs.steps, len(self.towers), self.heroes, -1).transpose(1, 2).flatten(2)
 
     def _own_embedding(self, heroes: Tensor, inputs: Inputs) -> Tensor:
         """Return each hero's embedding of itself [N, H, S], from those of the allied heroes [R, H, S].
 
         Replica i controls the hero in allied slot i.
         """
-        allied = len(heroes)
         if inputs.column is not None:
             by_slot = heroes.view(self.heroes, inputs.steps, self.heroes, -1)
             is_present = inputs.is_present["allied_heroes"].view(self.heroes, inputs.steps)
             return by_slot.diagonal(0, 0, 2).transpose(1, 2).masked_fill(~is_present.t()[..., None], 0.0)
-        step, slot = inputs.unit_step[:allied], inputs.unit_slot[:allied]
-        itself = heroes[torch.arange(allied, device=slot.device), slot]
-        own = heroes.new_zeros(inputs.steps * self.heroes, heroes.shape[-1])
-        return own.index_copy(0, step * self.heroes + slot, itself).view(inputs.steps, self.heroes, -1)
+        allied = torch.arange(len(heroes), device=heroes.device)
+        return self._restore_absent(heroes[allied, inputs.unit_slot[:len(heroes)]], inputs)
+
+    def _own_row(self, inputs: Inputs) -> Tensor:
+        """Return the index in the units [R * H] of each present allied hero as it sees itself."""
+        slot = inputs.unit_slot[:inputs.group_rows[0]]
+        return torch.arange(len(slot), device=slot.device) * self.heroes + slot
+
+    def _restore_absent(self, own: Tensor, inputs: Inputs) -> Tensor:
+        """Spread rows [allied, S] over all allied heroes, with zeros for absent ones -> [N, H, S]."""
+        step, slot = inputs.unit_step[:len(own)], inputs.unit_slot[:len(own)]
+        everyone = own.new_zeros(inputs.steps * self.heroes, own.shape[-1])
+        return everyone.index_copy(0, step * self.heroes + slot, own).view(inputs.steps, self.heroes, -1)

@@ -115,7 +115,7 @@ class ActionChooser {
     const float* small_noise = noise(1, row, kSmallParts * kOffsets);
     for (std::size_t i = 0; i < kSmallParts; ++i) {
       small[i] = kDefaultParts[i];
-      if (!(i == 0 ? acts : net_.actions.reads_offset[action] != 0)) continue;
+      if (!(i == 0 ? acts && !net_.fixed_delay : net_.actions.reads_offset[action] != 0)) continue;
       math_.log_softmax(small_logits[i], kOffsets);
       small[i] = sample(small_logits[i], small_noise == nullptr ? nullptr : small_noise + i * kOffsets, kOffsets);
       logp += small_logits[i][small[i]];

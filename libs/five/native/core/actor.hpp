@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layer.hpp"
+#include "row_math.hpp"
 #include "rows.hpp"
 
 namespace five {
@@ -22,6 +23,30 @@ struct NumericInput {
 struct EmbeddingInput {
   std::size_t offset = 0, stride = 0, width = 0, vocabulary = 0;
   std::vector<float> table;
+};
+
+// A convolution with 2x2 kernels over a map whose cells are row by row, as a layer over each row of the kernel:
+// [filters][2 * channels]. The upper one has the bias.
+struct Convolution {
+  LinearLayer top, bottom;
+};
+
+// Convolution, 2x2 max-pool, convolution, with ReLU. A map that is too small for a pool or a second layer has
+// none.
+struct MapEncoder {
+  std::size_t side = 0;  // Cells along a side; 0 where the layout has no such map.
+  bool pools = false;
+  NumericInput numbers;  // All cells as one row.
+  Convolution first, second;
+  std::size_t ids_offset = 0, id_fields = 0, vocabulary = 0;  // Each cell has `id_fields` ids.
+  // Products of the first layer's weights with the embedding of each id, [id_fields][vocabulary][2][2][filters],
+  // relative to those of id 0, which the first layer's bias includes.
+  std::vector<float> products;
+
+  // Cells along a side of the pool's output, or of the first layer's without a pool.
+  std::size_t pooled_side() const;
+  std::size_t last_side() const;
+  std::size_t width() const;
 };
 
 // Two layers over each row of a set, whose rows are max-pooled by owner.
@@ -52,16 +77,17 @@ struct ActionTable {
 struct PolicyNet {
   InstructionSet instructions = InstructionSet::kPortable;
   std::size_t heroes = 0, units = 0, available = 0, mask_classes = 0, teleport_class = 0;
-  // Widths of the observation's arrays, and of the encoded maps of a team and of a hero.
+  // Widths of the observation's arrays.
   std::size_t shared_width = 0, private_width = 0, shared_ids_width = 0, private_ids_width = 0;
-  std::size_t maps_width = 0, maps_private_width = 0;
   std::size_t cross_hero_pooled = 0, offset_pairs = 0;
   float clip = 0.0f;
+  bool fixed_delay = false;  // Every action has delay 0, which is not chosen.
 
   RowColumns columns;
   std::vector<std::int64_t> owner_slots, group_slots;
   NumericInput global, previous, unit, unit_private, hero, hero_private, ally;
   EmbeddingInput unit_type, animation, build, next_item, last_action;
+  MapEncoder minimap, nearby_map;
   std::vector<SetEncoder> sets;
   std::vector<UnitEncoder> unit_groups;
 
@@ -82,7 +108,6 @@ struct ActorInput {
   const std::uint16_t *shared = nullptr, *private_ = nullptr, *shared_ids = nullptr, *private_ids = nullptr;
   const std::uint16_t* available = nullptr;
   const std::uint8_t* target_mask = nullptr;
-  const float *maps = nullptr, *maps_private = nullptr;
   const float *h = nullptr, *c = nullptr, *target = nullptr;
   const float* uniform[3] = {};
 };
@@ -104,6 +129,9 @@ struct TrunkOutput {
   std::vector<float> team, hero, keys;
   std::vector<std::int32_t> row_of;
 };
+// Encodes standardised cells and their ids: [filters][last_side][last_side].
+void encode_map(const MapEncoder& map, const float* cells, const std::uint16_t* ids, const RowMath& math,
+                float* out);
 void evaluate_trunk(const PolicyNet& net, const ActorInput& input, TrunkOutput& output);
 // Chooses actions for the rows [first, last) of heroes. `logits` [rows][heads] is the output of the layer `heads`.
 void choose_actions(const PolicyNet& net, const ActorInput& input, const TrunkOutput& trunk, const float* logits,

@@ -103,28 +103,35 @@ class TrunkEvaluator {
     return std::copy_n(from, input.width, to);
   }
 
+  // Writes the encoding of one hero's map to `to` and returns its end. `ids` are those of the hero.
+  float* encoded(const MapEncoder& map, const std::uint16_t* array, const std::uint16_t* ids, std::size_t step,
+                 std::size_t line, float* to) const {
+    thread_local std::vector<float> cells;
+    if (map.side == 0) return to;
+    numbers(map.numbers, array, step, line, 0, 0, reserve(cells, map.numbers.rows.fields));
+    encode_map(map, cells.data(), ids + map.ids_offset, math_, to);
+    return to + map.width();
+  }
+
   // Writes the inputs that every team-step has; pools start at their floor of zero.
   void evaluate_team_inputs() {
     const std::size_t heroes = net_.heroes, key = net_.action.width;
     float* team = reserve(output_.team, input_.steps * team_width_);
     float* hero = reserve(output_.hero, input_.steps * heroes * hero_width_);
     const std::size_t pools =
-        hero_width_ - net_.maps_private_width - net_.previous.rows.fields - key - net_.last_action.width;
+        hero_width_ - net_.nearby_map.width() - net_.previous.rows.fields - key - net_.last_action.width;
     for (std::size_t s = 0; s < input_.steps; ++s, team += team_width_) {
       float* to = numbers(net_.global, input_.shared, s, 0, 0, 0, team);
-      if (net_.maps_width) to = std::copy_n(input_.maps + s * net_.maps_width, net_.maps_width, to);
+      to = encoded(net_.minimap, input_.shared, input_.shared_ids + s * net_.shared_ids_width, s, 0, to);
       std::fill(to, team + team_width_, 0.0f);
       for (std::size_t h = 0; h < heroes; ++h, hero += hero_width_) {
         const std::size_t row = s * heroes + h;
-        float* end = hero;
-        if (net_.maps_private_width)
-          end = std::copy_n(input_.maps_private + row * net_.maps_private_width, net_.maps_private_width, end);
+        const std::uint16_t* ids = input_.private_ids + row * net_.private_ids_width;
+        float* end = encoded(net_.nearby_map, input_.private_, ids, s, h, hero);
         end = std::fill_n(end, pools, 0.0f);
         end = numbers(net_.previous, input_.private_, s, h, 0, 0, end);
         end = std::copy_n(input_.target + row * key, key, end);
-        if (net_.last_action.width)
-          std::copy_n(embedding_of(net_.last_action, input_.private_ids + row * net_.private_ids_width, 0), key,
-                      end);
+        if (net_.last_action.width) std::copy_n(embedding_of(net_.last_action, ids, 0), key, end);
       }
     }
   }
@@ -203,8 +210,8 @@ class TrunkEvaluator {
     float* y = reserve(hidden, kBlock * heroes * between);
     float* z = reserve(rows, kBlock * heroes * width);
     float* keys = reserve(output_.keys, std::max<std::size_t>(units_, 1) * heroes * key);
-    const std::size_t pool_offset = net_.maps_private_width + group * width,
-                      own_offset = net_.maps_private_width + net_.unit_groups.size() * width;
+    const std::size_t pool_offset = net_.nearby_map.width() + group * width,
+                      own_offset = net_.nearby_map.width() + net_.unit_groups.size() * width;
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t count = std::min(kBlock, end - at);
       for (std::size_t r = 0; r < count; ++r) {

@@ -54,6 +54,30 @@ LinearLayer linear_layer(nb::handle given, InstructionSet instructions) {
   return {weight.shape(1), weight.shape(0), weight.data(), bias ? bias->data() : nullptr, instructions};
 }
 
+Convolution convolution(nb::handle given, InstructionSet instructions) {
+  if (given.is_none()) return {};
+  const auto [top, bottom] = nb::cast<std::tuple<nb::object, nb::object>>(given);
+  return {linear_layer(top, instructions), linear_layer(bottom, instructions)};
+}
+
+MapEncoder map_encoder(nb::handle given, InstructionSet instructions) {
+  if (given.is_none()) return {};
+  const auto map = nb::cast<nb::dict>(given);
+  MapEncoder out;
+  out.side = nb::cast<std::size_t>(map["side"]);
+  out.pools = nb::cast<bool>(map["pools"]);
+  out.numbers = numeric_input(map["numbers"], 1);
+  out.first = convolution(map["first"], instructions), out.second = convolution(map["second"], instructions);
+  if (map["ids"].is_none()) return out;
+  const auto [offset, products] = nb::cast<std::tuple<std::size_t, Floats>>(map["ids"]);
+  require(products.ndim() == 5 && products.shape(2) == 2 && products.shape(3) == 2 &&
+              products.shape(4) == out.first.top.out(),
+          "a map's ids");
+  out.ids_offset = offset, out.id_fields = products.shape(0), out.vocabulary = products.shape(1);
+  out.products = {products.data(), products.data() + products.size()};
+  return out;
+}
+
 // Checks that rows of every slot below `slots` are inside an array of that width.
 void check_offsets(const NumericInput& of, std::size_t width, std::size_t lines, std::size_t slots,
                    const char* name) {
@@ -65,6 +89,23 @@ void check_offsets(const NumericInput& of, std::size_t width, std::size_t lines,
 
 void check_offsets(const EmbeddingInput& of, std::size_t width, std::size_t slots, const char* name) {
   require(of.width == 0 || (slots > 0 && of.offset + (slots - 1) * of.stride < width), name);
+}
+
+bool matches(const Convolution& layer, std::size_t in, std::size_t filters) {
+  return layer.top.in() == 2 * in && layer.bottom.in() == 2 * in && layer.top.out() == filters &&
+         layer.bottom.out() == filters;
+}
+
+void check_map(const MapEncoder& map, std::size_t width, std::size_t lines, std::size_t ids_width) {
+  if (map.side == 0) return;
+  const std::size_t cells = map.side * map.side, filters = map.first.top.out();
+  check_offsets(map.numbers, width, lines, 1, "a map");
+  require(map.side >= (map.pools ? 3 : 2) && map.numbers.rows.fields % cells == 0 &&
+              matches(map.first, map.numbers.rows.fields / cells, filters),
+          "a map's first layer");
+  require(map.id_fields == 0 || map.ids_offset + cells * map.id_fields <= ids_width, "a map's ids");
+  require(map.second.top.out() == 0 || (matches(map.second, filters, filters) && map.last_side() > 0),
+          "a map's second layer");
 }
 
 // Checks that no observation can make the trunk read or write out of bounds.
@@ -131,6 +172,8 @@ void check(const PolicyNet& n) {
       require((static_cast<std::size_t>(slot) < heroes) == (t < 1), "ally's slot");
     }
   check_offsets(n.global, n.shared_width, 1, 1, "what is global");
+  check_map(n.minimap, n.shared_width, 1, n.shared_ids_width);
+  check_map(n.nearby_map, n.private_width, heroes, n.private_ids_width);
   check_offsets(n.previous, n.private_width, heroes, 1, "the last action");
   check_offsets(n.unit, n.shared_width, 1, units, "units");
   check_offsets(n.unit_private, n.private_width, heroes, units, "units as a hero sees them");
@@ -142,8 +185,8 @@ void check(const PolicyNet& n) {
   check_offsets(n.build, n.shared_ids_width, heroes, "builds");
   check_offsets(n.next_item, n.shared_ids_width, heroes, "purchases");
   check_offsets(n.last_action, n.private_ids_width, 1, "the last action's id");
-  require(n.join.in() == n.global.rows.fields + n.maps_width + team_sets, "team's half of the join");
-  require(n.join_private.in() == n.maps_private_width + (n.unit_groups.size() + 1) * width +
+  require(n.join.in() == n.global.rows.fields + n.minimap.width() + team_sets, "team's half of the join");
+  require(n.join_private.in() == n.nearby_map.width() + (n.unit_groups.size() + 1) * width +
                                      n.previous.rows.fields + key + n.last_action.width,
           "the heroes' half of the join");
   require(n.last_action.width == 0 || n.last_action.width == key, "last action");
@@ -188,10 +231,10 @@ void construct(PolicyNet* self, const nb::dict& given, const std::string& name) 
   n.heroes = size("heroes"), n.units = size("units"), n.available = size("available"),
   n.mask_classes = size("mask_classes");
   n.teleport_class = size("teleport_class"), n.shared_width = size("shared"), n.private_width = size("private");
-  n.shared_ids_width = size("shared_ids"), n.private_ids_width = size("private_ids"), n.maps_width = size("maps");
-  n.maps_private_width = size("maps_private"), n.cross_hero_pooled = size("cross_hero_pooled"),
-  n.offset_pairs = size("offset_pairs");
+  n.shared_ids_width = size("shared_ids"), n.private_ids_width = size("private_ids");
+  n.cross_hero_pooled = size("cross_hero_pooled"), n.offset_pairs = size("offset_pairs");
   n.clip = nb::cast<float>(given["clip"]);
+  n.fixed_delay = nb::cast<bool>(given["fixed_delay"]);
   n.columns = nb::cast<const RowColumns&>(given["columns"]);
   n.owner_slots = list<std::int64_t>(given, "owner_slots");
   n.group_slots = list<std::int64_t>(given, "group_slots");
@@ -205,6 +248,8 @@ void construct(PolicyNet* self, const nb::dict& given, const std::string& name) 
   n.unit_type = embedding_input(given["unit"]), n.animation = embedding_input(given["animation"]);
   n.build = embedding_input(given["build"]), n.next_item = embedding_input(given["next_item"]);
   n.last_action = embedding_input(given["last_action"]), n.action = embedding_input(given["action"]);
+  n.minimap = map_encoder(given["minimap"], instructions);
+  n.nearby_map = map_encoder(given["nearby_map"], instructions);
   for (nb::handle item : nb::cast<nb::list>(given["sets"])) {
     const auto encoder = nb::cast<nb::dict>(item);
     const auto owner = nb::cast<std::string>(encoder["owner"]);
@@ -249,22 +294,19 @@ void act_on(const PolicyNet& n, const nb::dict& in, const nb::dict& out) {
   if (steps == 0) return;
   const std::size_t lstm = n.gates.out() / 4, key = n.action.width;
   const bool samples = in.contains("uniform_primary");
-  const ActorInput input{
-      steps,
-      data<const std::uint16_t>(in, "shared", steps * n.shared_width),
-      data<const std::uint16_t>(in, "private", rows * n.private_width),
-      data<const std::uint16_t>(in, "shared_ids", steps * n.shared_ids_width),
-      data<const std::uint16_t>(in, "private_ids", rows * n.private_ids_width),
-      data<const std::uint16_t>(in, "available", rows * n.available),
-      data<const std::uint8_t>(in, "target_mask", rows * n.mask_classes * n.units),
-      data<const float>(in, "maps", steps * n.maps_width, n.maps_width == 0),
-      data<const float>(in, "maps_private", rows * n.maps_private_width, n.maps_private_width == 0),
-      data<const float>(in, "h", rows * lstm),
-      data<const float>(in, "c", rows * lstm),
-      data<const float>(in, "target_embedding", rows * key),
-      {data<const float>(in, "uniform_primary", rows * n.available, !samples),
-       data<const float>(in, "uniform_small", rows * 27, !samples),
-       data<const float>(in, "uniform_unit", rows * n.units, !samples)}};
+  const ActorInput input{steps,
+                         data<const std::uint16_t>(in, "shared", steps * n.shared_width),
+                         data<const std::uint16_t>(in, "private", rows * n.private_width),
+                         data<const std::uint16_t>(in, "shared_ids", steps * n.shared_ids_width),
+                         data<const std::uint16_t>(in, "private_ids", rows * n.private_ids_width),
+                         data<const std::uint16_t>(in, "available", rows * n.available),
+                         data<const std::uint8_t>(in, "target_mask", rows * n.mask_classes * n.units),
+                         data<const float>(in, "h", rows * lstm),
+                         data<const float>(in, "c", rows * lstm),
+                         data<const float>(in, "target_embedding", rows * key),
+                         {data<const float>(in, "uniform_primary", rows * n.available, !samples),
+                          data<const float>(in, "uniform_small", rows * 27, !samples),
+                          data<const float>(in, "uniform_unit", rows * n.units, !samples)}};
   const ActorOutput output{data<std::int16_t>(out, "actions", rows * 6),
                            data<float>(out, "logp", rows),
                            data<float>(out, "values", rows),
