@@ -95,6 +95,25 @@ class GameBatch:
 
         return await self._run(work)
 
+    async def branch(self, game: int, snapshot: bytes, seed: int, building_health: float) -> BatchOutput:
+        """Replace a game by one that continues ``snapshot``, as VecGame's ``restore`` and ``branch`` do.
+
+        Raises ValueError for another factor than they allow, and for a snapshot that is damaged or of another build,
+        data or settings.
+        """
+        which = np.array([game], np.int32)
+        self._check(which)
+        if not 0.0 < building_health <= 1.0:
+            raise ValueError(f"building_health {building_health:g}: above 0 and at most 1 is allowed")
+
+        def work() -> BatchOutput:
+            began = time.perf_counter()
+            self._games.restore(game, snapshot)
+            self._games.branch(game, seed, building_health)
+            return self._output(which, began)
+
+        return await self._run(work)
+
     async def step(self, which: npt.NDArray[np.int32], actions: npt.NDArray[np.int16],
                    watched: npt.NDArray[np.int32] | None = None) -> BatchOutput:
         """Step the games ``which`` by actions int16 [k, 2, H, 6]. Add spectator views of ``watched`` int32 [m]."""

@@ -96,8 +96,11 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
                 elif kind == "reset":
                     shown = await self._reset(batch, request.reset)
+                elif kind == "branch":
+                    branch = request.branch
+                    shown = await batch.branch(branch.game, branch.snapshot, branch.seed, branch.building_health)
                 else:
-                    raise ValueError("an empty request: it must create, step or reset games")
+                    raise ValueError("an empty request: it must create, step, reset or branch games")
                 response = _response(shown, layout.hash, epoch, batch.seen_schema)
                 if request.traceparent:
                     tracing.record(METHOD, request.traceparent, began_ns, time.time_ns(), "server", {

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from dota.spaces import Layout
+from five.agent.compute import uses_bfloat16
 from five.agent.config import ModelConfig
-from five.agent.model.native_actor import freeze
+from five.agent.model.native_actor import freeze, is_supported
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, MigrationChain
 from five.run.migration import BrokenChain, chain_of
@@ -94,9 +95,10 @@ class StoreSource:
 class PolicyLoader:
     """Factory of policies of one layout and configuration, which also loads versions into them.
 
-    If the model computes in bfloat16, past versions store the weights of their layers in bfloat16. That halves their
-    memory and gives the same products as weights that are rounded at each step. On a GPU, versions are copied in a
-    separate stream, so that neither the copy nor the wait for it delays a batch.
+    If the device computes the model in bfloat16, past versions store the weights of their layers in bfloat16. That
+    halves their memory and gives the same products as weights that are rounded at each step. Where the native actor
+    supports the model, they stay in float32 for it. On a GPU, versions are copied in a separate stream, so that neither
+    the copy nor the wait for it delays a batch.
     """
 
     def __init__(self, layout: Layout, config: ModelConfig, device: torch.device) -> None:
@@ -110,7 +112,7 @@ class PolicyLoader:
     def create(self, past: bool = False) -> Policy:
         """Create a policy that a version can be loaded into."""
         policy = Policy(self._layout, self._config).to(self._device).eval()
-        if past and self._config.precision == "bfloat16":
+        if past and uses_bfloat16(self._config, self._device) and not is_supported(policy):
             for module in policy.modules():
                 if isinstance(module, REDUCED):
                     module.to(torch.bfloat16)

@@ -71,7 +71,8 @@ class Intake:
         arrays = segment.arrays
         if self._traced is not None and segment.traceparent:
             self._traced.expect(arrays, segment.traceparent)
-        added = self.buffer.add(arrays, arrays.versions, self.version, arrays.nbytes)
+        added = self.buffer.add(arrays, arrays.versions, self.version, arrays.nbytes,
+                                age_from_arrival=arrays.hero_steps == 0)  # only outcome samples have no hero-step
         if added == 0:
             age = self.version - segment.newest_version
             return "too_old", f"{age} versions old; buffer.max_age_versions is {self.buffer.config.max_age_versions}"

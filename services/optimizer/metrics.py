@@ -71,6 +71,13 @@ RUN_FLOP = set_unknown(gauge("optimizer", "run", "flop", "Floating point operati
 LOSS = gauge("optimizer", "term", "loss", "The loss and its terms: total, policy, value, entropy, and the auxiliary "
              "heads.", ("term",))
 ENTROPY = set_unknown(gauge("optimizer", "entropy", "nats", "Entropy of the action and the parameters that it uses."))
+HEAD_ENTROPY = gauge("optimizer", "head_entropy", "nats", "Entropy of each action head, mean over all hero-steps; an "
+                     "action that does not read a head has 0.", ("head",))
+HEAD_MAX_ENTROPY = gauge("optimizer", "head_max_entropy", "nats", "Entropy of each action head if it chose uniformly.",
+                         ("head",))
+AUXILIARY_LOSS = gauge("optimizer", "auxiliary_loss", "ratio", "Loss of each auxiliary head as a share of chance, the "
+                       "loss of a head that knows no observation: 1 means that it has learned nothing. Win and rank "
+                       "are measured on outcome samples (learning.outcome_samples_per_game).", ("head",))
 KL = set_unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that "
                    "acted."))
 CLIPPED = set_unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is "
@@ -87,12 +94,21 @@ ENTROPY_COEFFICIENT = set_unknown(gauge("optimizer", "entropy_coefficient", "rat
                                         "Weight of the entropy in the loss."))
 TEAM_SPIRIT = set_unknown(gauge("optimizer", "team_spirit", "ratio", "Share of a hero's reward that is its team's."))
 GAE_HORIZON = set_unknown(gauge("optimizer", "gae_horizon", "seconds", "Horizon of the discount, in game time."))
+SCRIPTED_FRACTION = set_unknown(gauge("optimizer", "scripted_games", "ratio", "Share of new games that are played "
+                                      "against a scripted bot."))
+GAME_LIMIT = set_unknown(gauge("optimizer", "game_limit", "seconds", "Game time at which a new game is cut; from "
+                               "game.max_game_seconds on none is."))
+MIDDLE_FRACTION = set_unknown(gauge("optimizer", "middle_games", "ratio", "Share of new games that begin in the "
+                                    "middle."))
+BUILDING_HEALTH = set_unknown(gauge("optimizer", "building_health", "ratio", "Factor of the health of buildings where "
+                                    "a game begins in the middle."))
 
 SHOWN = {
     "entropy": ENTROPY, "approx_kl": KL, "clip_fraction": CLIPPED, "explained_variance": EXPLAINED,
     "gradient_norm": GRADIENT, "gradient_clipped_fraction": GRADIENT_CLIPPED, "reward_std": REWARD_STD,
     "learning_rate": LEARNING_RATE, "entropy_coefficient": ENTROPY_COEFFICIENT, "team_spirit": TEAM_SPIRIT,
-    "gae_horizon_seconds": GAE_HORIZON, "reuse_recent": REUSE}
+    "gae_horizon_seconds": GAE_HORIZON, "scripted_fraction": SCRIPTED_FRACTION, "game_seconds": GAME_LIMIT,
+    "middle_fraction": MIDDLE_FRACTION, "building_health": BUILDING_HEALTH, "reuse_recent": REUSE}
 VERDICTS = ("accepted", "duplicate", "too_old", "stale_epoch")
 
 # A series that starts at its first event has no rate before the second one.
@@ -136,6 +152,12 @@ def show_version(record: Mapping[str, Any]) -> None:
             LOSS.labels("total").set(value)
         elif name.startswith("loss_"):
             LOSS.labels(name.removeprefix("loss_")).set(value)
+        elif name.startswith("max_entropy_"):
+            head = name.removeprefix("max_entropy_")
+            HEAD_MAX_ENTROPY.labels(head).set(value)
+            HEAD_ENTROPY.labels(head).set(record[f"entropy_{head}"])
+        elif name.startswith("of_chance_"):
+            AUXILIARY_LOSS.labels(name.removeprefix("of_chance_")).set(value)
     if record.get("flop") is not None:
         RUN_FLOP.set(record["flop"])
 

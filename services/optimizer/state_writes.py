@@ -39,9 +39,9 @@ class StateWrites:
         self._version_copier = SnapshotCopier(self.learner.device)
         self._checkpoint_copier = SnapshotCopier(self.learner.device)
 
-    def version(self, version: int, warm_up_until: int) -> Write:
+    def version(self, version: int, warm_up_until: int, hero_steps: int) -> Write:
         """Copy the present parameters and return the write that publishes them as ``version``."""
-        hyper = hyperparameters_at(self.client.schedules(), version)
+        hyper = hyperparameters_at(self.client.schedules(), version, hero_steps)
         snapshot = self._version_copier.copy(self.learner.policy.state_dict())
         meta = {**self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
                 "gradient_steps": self.learner.gradient_steps,

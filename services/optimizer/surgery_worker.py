@@ -241,7 +241,7 @@ class SurgeryWorker:
         tensors, extra = checkpoint_tensors(self.blobs, ref)
         policy = Policy(target.layout, target.model)
         policy.load_state_dict({n.removeprefix(POLICY): t for n, t in tensors.items() if n.startswith(POLICY)})
-        hyper = hyperparameters_at(self.training.client.schedules(), version)
+        hyper = hyperparameters_at(self.training.client.schedules(), version, int(extra.get("hero_steps", 0)))
         meta = {"schema": target.schema, "layout": target.layout.hash, "reward_std": policy.rewards.std(),
                 "hyperparameters": hyper.as_dict(), "gradient_steps": extra["learner"]["gradient_steps"],
                 "warming": True, "operation": extra["operation"]}

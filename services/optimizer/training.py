@@ -90,7 +90,7 @@ class Training:
     _submitted: list[SubmittedStep] = field(default_factory=list)  # since the newest version
     _flop_per_step: int = 0
     _received: int = 0
-    _hero_steps: float = 0.0
+    _hero_steps: float = 0.0  # of all ranks, at the newest version
 
     def __post_init__(self) -> None:
         self._batches = BatchPrefetcher(self.intake, self.config.batch_samples, self.learner)
@@ -151,14 +151,14 @@ class Training:
                 "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
                 "restarts": self.group.restarts})
             if head is None or head < checkpoint:
-                self._write_blocking(self._writes.version(self.version, self.warm_up_until))
+                self._write_blocking(self._writes.version(self.version, self.warm_up_until, self.intake.hero_steps))
             return checkpoint
         if head is not None:
             raise RuntimeError(
                 f"the run has version {head} but no checkpoint: blobs.url is not the blob store that the run was "
                 "started with. Set it to that store, or start a run with another name")
         self._write_blocking(self._writes.checkpoint(self.version, self.warm_up_until, 0, 0.0))
-        self._write_blocking(self._writes.version(self.version, self.warm_up_until))
+        self._write_blocking(self._writes.version(self.version, self.warm_up_until, 0))
         return 0
 
     def _load(self, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
@@ -299,8 +299,8 @@ class Training:
             self._writer.submit_checkpoint(resolve_waiters(waiters, self.version, write))
 
     def _hyperparameters(self) -> Hyperparameters:
-        """Return rank 0's reading of the schedules at the present version."""
-        read = hyperparameters_at(self.client.schedules(), self.version).as_dict()
+        """Return rank 0's reading of the schedules at the present version and its hero-steps."""
+        read = hyperparameters_at(self.client.schedules(), self.version, int(self._hero_steps)).as_dict()
         return Hyperparameters(**dict(zip(read, self.group.broadcast(list(read.values())), strict=True)))
 
     def _step(self, batch: HostAndDeviceBatch, hyper: Hyperparameters, previous: DeviceEvent) -> DeviceEvent:
@@ -356,7 +356,7 @@ class Training:
             if self._checkpoint_due and self._writer.is_checkpoint_idle:
                 self._checkpoint_due = False
                 save = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
-            publish = self._writes.version(self.version, self.warm_up_until)
+            publish = self._writes.version(self.version, self.warm_up_until, int(hero_steps))
         self.intake.version = self.version
         now = time.monotonic()
         record = self.window.close(self.version, hyper, stall_seconds=now - began)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from five.agent.learning.auxiliary import relative_losses
+from five.agent.learning.diagnostics import relative_entropies
 from five.agent.learning.step_metrics import DeviceEvent, StepMetrics
 from five.agent.schedules import Hyperparameters
 
@@ -88,8 +90,8 @@ class VersionWindow:
                 "staleness_mean": float((ages * self._staleness).sum() / total),
                 "staleness_median": quantile(shares, 0.5), "staleness_p95": quantile(shares, 0.95),
             }
-        record |= {name: value / self.steps for name, value in self._sums.items()}
-        return record | hyper.as_dict()
+        means = {name: value / self.steps for name, value in self._sums.items()}
+        return record | means | relative_entropies(means) | relative_losses(means) | hyper.as_dict()
 
 
 def quantile(shares: npt.NDArray[np.float64], share: float) -> float:

@@ -20,6 +20,7 @@ from five.clients.opponents import OpponentsClient
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
+from five.services.rollout.bot_games import BotGames
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
 from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
@@ -27,6 +28,7 @@ from five.services.rollout.game_log import GameLog
 from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import RolloutMeter
+from five.services.rollout.middle_games import SnapshotRing
 from five.services.rollout.optimizer_assignment import OptimizerAssignment
 from five.services.rollout.past_opponent import PastOpponent
 from five.services.rollout.rollout_service import RolloutService
@@ -68,8 +70,13 @@ class RolloutBuilder:
                                          config.services.optimizer.optimizers, settings.optimizers_per_process)
         opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.caller_secret,
                                     epoch=service.epoch)
-        matchmaker = Matchmaker(opponents, settings.scripted_fraction, settings.scripted_bots,
+        matchmaker = Matchmaker(opponents, settings.scripted_bots,
                                 np.random.default_rng(self._seeds.spawn(1)[0]))
+        snapshots = None if settings.environment == "remote" and not settings.snapshot_bots else SnapshotRing(
+            settings.snapshots, settings.snapshot_interval_seconds, np.random.default_rng(self._seeds),
+            of_bots=bool(settings.snapshot_bots))
+        bot_games = None if snapshots is None or not snapshots.of_bots else BotGames(
+            config.game, settings.snapshot_bots, snapshots, int(self._seeds.spawn(1)[0].generate_state(1)[0]))
         inference = [self._inference_pools(group) for group in range(settings.groups)]
 
         def live_games() -> list[dict[str, Any]]:
@@ -84,13 +91,13 @@ class RolloutBuilder:
         async def make_group(index: int, games: int) -> GameGroup:
             dependencies = GroupDependencies(
                 await self._environment(index, games), inference[index], matchmaker, sender, control,
-                control.schedule_values, on_game, control.anneal.assign,
+                control.schedule_values, control.hyperparameters, on_game, control.anneal.assign, snapshots,
                 LiveBroadcast(live, config.name, config.game, config.rewards, STATS),
                 PastOpponent(inference[index].want, settings.games_per_past_opponent or games))
             return self._group(dependencies, games)
 
         return RolloutService(service, control, sender, assignment, matchmaker, opponents, inference, game_log, meter,
-                              live, groups, make_group)
+                              live, groups, make_group, bot_games)
 
     def _experience_client(self, rank: int) -> ExperienceClient:
         """Build the client of one optimizer; each has a window of its own."""

@@ -43,6 +43,7 @@ class EnvSlots:
         start_step: int64 [G], the group's step at which the game began.
         start: int64 [G], the group's step at which the present segment began.
         target: int64 [G], the number of steps of the full present segment.
+        limit: float64 [G], the game time in seconds at which the game is cut.
         sample_states: [samples, G, 2, ...], the states at the starts of the segment's samples.
         boundary: int64 [G, 2], the last sample boundary at which each side's state is known.
         boundary_states: [G, 2, ...], the states there.
@@ -62,6 +63,7 @@ class EnvSlots:
         self.start_step: Ints = np.zeros(games, np.int64)
         self.start: Ints = np.zeros(games, np.int64)
         self.target: Ints = np.full(games, unroll * samples, np.int64)
+        self.limit: npt.NDArray[np.float64] = np.full(games, np.inf)
         self.boundary: Ints = np.zeros((games, SIDES), np.int64)
         lead = (games, SIDES)
         self.boundary_states: Arrays = {
@@ -71,11 +73,14 @@ class EnvSlots:
         self.boundary_predictions: Arrays = {}  # by name
         self._rows: Ints | None = None
 
-    def start_game(self, game: int, step: int, seats: SideAssignment, first_target: int | None = None) -> None:
+    def start_game(self, game: int, step: int, seats: SideAssignment, first_target: int | None = None,
+                   limit: float = np.inf) -> None:
         """Start a new game in a slot at the group's step ``step``, with new session ids.
 
-        ``first_target`` shortens the first segment, so that the slots do not all send at once.
+        ``first_target`` shortens the first segment, so that the slots do not all send at once. ``limit`` is the game
+        time at which the game is cut.
         """
+        self.limit[game] = limit
         self.sessions[game] = self._rng.integers(0, 2**63 - 1, SIDES)
         self.policies[game] = seats.policies
         self.acting[game] = seats.acting
@@ -111,6 +116,12 @@ class EnvSlots:
     def full_segments(self, step: int) -> Ints:
         """Return the games whose segment is full before ``step``."""
         return np.flatnonzero(step - self.start == self.target)
+
+    def over_limit(self, step: int, game_time: npt.NDArray[np.float32]) -> Ints:
+        """Return the games that are cut at ``step``: it begins a sample, and ``game_time`` [G] before it reached the
+        limit."""
+        age = step - self.start_step
+        return np.flatnonzero((age > 0) & (age % self._unroll == 0) & (game_time >= self.limit))
 
     def last_boundary(self, game: int) -> int:
         """Return the last sample boundary at which the states of all acting sides are known."""

@@ -77,6 +77,19 @@ class Environment(Protocol):
         """
         ...
 
+    async def snapshot(self, slot: int) -> bytes:
+        """Return the state of a running game, for `branch`. Raises NotImplementedError where games are remote."""
+        ...
+
+    async def branch(self, slot: int, snapshot: bytes, seed: int, building_health: float, out: Arrays) -> LineUps:
+        """Replace a game that was just reset by one that continues a snapshot with the random state of ``seed``.
+
+        ``building_health`` multiplies the health of standing buildings. ``out`` receives the game's observation.
+        Returns its heroes, int16 [2, H]. Raises ConnectionError when all games are lost with their server, or because
+        it refuses the snapshot: a server of another release does.
+        """
+        ...
+
     def watch(self, slots: Collection[int]) -> None:
         """Capture these slots, and no others, from the next step on."""
         ...
@@ -116,6 +129,13 @@ class LocalEnvironment:
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
 
+    async def snapshot(self, slot: int) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._games.snapshot, slot)
+
+    async def branch(self, slot: int, snapshot: bytes, seed: int, building_health: float, out: Arrays) -> LineUps:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._branch, slot, snapshot, seed,
+                                                                building_health, out)
+
     def watch(self, slots: Collection[int]) -> None:
         pass  # every local game can be captured
 
@@ -134,10 +154,20 @@ class LocalEnvironment:
         self._games.controllers[games] = controllers
         variants = [0 if rule is None else self._games.add_variant(rule) for rule in rules]
         self._games.reset(games, variants=variants or [0] * len(games))
+        self._copy_observations(out, games)
+        return self._games.lineups[games]
+
+    def _branch(self, slot: int, snapshot: bytes, seed: int, building_health: float, out: Arrays) -> LineUps:
+        self._games.restore(slot, snapshot)
+        self._games.branch(slot, seed, building_health)
+        self._copy_observations(out, np.array([slot], np.int32))
+        lineup: LineUps = self._games.lineups[slot]
+        return lineup
+
+    def _copy_observations(self, out: Arrays, games: Ints) -> None:
         for name, array in self._games.obs.items():
             out[name][games] = array[games]
         self._take_packed(out, games)
-        return self._games.lineups[games]
 
     def _step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         self._games.step(actions)
@@ -207,6 +237,24 @@ class RemoteEnvironment:
             await self._mark_lost(failure)
         self._seen = step.seen
         return StepResult(step.signals, step.winners, step.game_time, step.statistics)
+
+    async def snapshot(self, slot: int) -> bytes:
+        raise NotImplementedError("remote games cannot be snapshotted: set services.rollout.environment to local, or "
+                                  "services.rollout.snapshot_bots")
+
+    async def branch(self, slot: int, snapshot: bytes, seed: int, building_health: float, out: Arrays) -> LineUps:
+        if self._client is None:
+            raise ConnectionError("no games: call reset first")
+        try:
+            step = await self._client.branch(slot, snapshot, seed, building_health)
+            self._copy_rows(step, out, self._all[slot:slot + 1])
+            if step.lineups is None:
+                raise CallFailed(StatusCode.INTERNAL, self.server, METHOD, "its response is malformed: no lineups")
+        except CallFailed as failure:
+            await self.close()
+            raise ConnectionError(str(failure)) from failure
+        lineup: LineUps = step.lineups[0]
+        return lineup
 
     def watch(self, slots: Collection[int]) -> None:
         self._watched = tuple(slots)

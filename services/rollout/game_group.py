@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +15,15 @@ from dota.rewards import SIGNALS
 from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
 from five.agent.learning.segments import Bootstrap
+from five.agent.schedules import Hyperparameters
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import Bools, EnvSlots
 from five.services.rollout.environment import Environment, StepResult
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, side_outcomes
+from five.services.rollout.middle_games import GameSnapshot, SnapshotRing
 from five.services.rollout.past_opponent import PastOpponent
 from five.services.rollout.policy_inference import Inference, InferenceLost, PastVersionMissing, act, replay_and_act
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
@@ -32,7 +34,6 @@ from rapid.telemetry import tracing
 log = logging.getLogger(__name__)
 
 MAX_PAUSE_SECONDS = 5.0
-Stage = Literal["act", "step", "wait", "cut"]
 
 
 class PlayGate(Protocol):
@@ -52,37 +53,6 @@ class PlayGate(Protocol):
 
 
 @dataclass
-class GroupProgress:
-    """Totals of a group since its start, from which metrics are derived."""
-
-    team_steps: int = 0
-    hero_steps: int = 0
-    games: int = 0
-    segments: int = 0
-    recoveries: int = 0
-    abandoned_games: int = 0
-    act_seconds: float = 0.0
-    step_seconds: float = 0.0
-    wait_seconds: float = 0.0
-    cut_seconds: float = 0.0
-    queue_us: int = 0
-    forward_us: int = 0
-    newest_version: int = -1
-    is_idle: bool = True  # paused with its segments cut, or not yet playing
-
-    @contextmanager
-    def timed(self, stage: Stage) -> Iterator[None]:
-        """Add the time of the block to a stage's seconds, and trace it in a sampled step."""
-        began = time.perf_counter()
-        try:
-            with tracing.span(stage):
-                yield
-        finally:
-            name = f"{stage}_seconds"
-            setattr(self, name, getattr(self, name) + time.perf_counter() - began)
-
-
-@dataclass
 class GroupDependencies:
     """Other parts of the process that a group uses."""
 
@@ -92,8 +62,10 @@ class GroupDependencies:
     sender: Sender
     gate: PlayGate
     schedule_values: Callable[[int, float], ScheduleValues]
+    hyperparameters: Callable[[int], Hyperparameters]
     on_game: Callable[[dict[str, Any]], None] = lambda record: None
     assign_variant: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL
+    snapshots: SnapshotRing | None = None  # of the process; None where games have no snapshots
     broadcast: LiveBroadcast | None = None
     past: PastOpponent | None = None
 
@@ -137,7 +109,7 @@ class GameGroup:
     async def play(self) -> None:
         """Play until the gate stops. Steps of incomplete samples are lost then."""
         step = 0
-        await self._start_games(step, self._all_games, stagger=True)
+        await self._start_or_abandon(step, self._all_games, stagger=True)
         await self._wait_while_paused()
         while not self.dependencies.gate.is_stopping:
             with tracing.step_span("game step", {"five.games": self.buffer.games}) as span:
@@ -239,7 +211,7 @@ class GameGroup:
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
         sample_starts = rows[np.flatnonzero(slots.flags(step).ravel()[rows] & WANT_STATE)]
-        full = slots.full_segments(step)
+        full = np.union1d(slots.full_segments(step), self._games_over_limit(step))
         if len(full):
             answer_row = {int(row): i for i, row in enumerate(sample_starts)}
             for game in full.tolist():
@@ -260,6 +232,8 @@ class GameGroup:
             return
         for i in np.flatnonzero(self.slots.start_step[sample_starts // SIDES] == step).tolist():
             game, side = divmod(int(sample_starts[i]), SIDES)
+            if self._records[game].start_seconds is not None:
+                continue
             self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
     def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> dict[int, Bootstrap]:
@@ -275,13 +249,34 @@ class GameGroup:
         row = buffer.row(step)
         buffer.signals[row] = outcome.signals
         buffer.game_time[row] = outcome.game_time
-        ended = np.flatnonzero(outcome.winners).astype(np.int32)
-        if not len(ended):
-            return
+        ended = np.flatnonzero(outcome.winners)
         for game in ended.tolist():
             self._finish_game(game, step, int(outcome.winners[game]), float(outcome.game_time[game]),
                               outcome.statistics[game])
-        await self._start_games(step + 1, ended)
+        cut = np.setdiff1d(self._games_over_limit(step), ended)
+        for game in cut.tolist():
+            self._record_game(game, 0, float(outcome.game_time[game]), outcome.statistics[game])
+        await self._take_snapshots(step, outcome)
+        if len(ended) or len(cut):
+            await self._start_or_abandon(step + 1, np.union1d(ended, cut).astype(np.int32))
+
+    def _games_over_limit(self, step: int) -> npt.NDArray[np.int64]:
+        """Return the games that are cut at a step. Their segments end before it; it is played and dropped, because
+        their answers arrive with the other games'."""
+        return self.slots.over_limit(step, self.buffer.game_time[self.buffer.row(step - 1)])
+
+    async def _take_snapshots(self, step: int, outcome: StepResult) -> None:
+        """Take the due snapshots of whole games of the run's configuration, while a share of games begins with one."""
+        ring = self.dependencies.snapshots
+        if (ring is None or ring.of_bots
+                or not self.dependencies.hyperparameters(self.progress.newest_version).middle_fraction):
+            return
+        due = ring.due(self.buffer.game_time[self.buffer.row(step - 1)], outcome.game_time)
+        for game in np.flatnonzero(due & (outcome.winners == 0) & (self.slots.start_step < step)).tolist():
+            record = self._records[game]
+            if record.start_seconds is None and record.variant.config is None:
+                state = await self.dependencies.environment.snapshot(game)
+                ring.add(GameSnapshot(state, float(outcome.game_time[game])))
 
     def _finish_game(self, game: int, step: int, winner: int, game_seconds: float,
                      statistics: npt.NDArray[np.float32]) -> None:
@@ -290,11 +285,15 @@ class GameGroup:
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
         self._cut_segments(game, step + 1, {side: GameOutcome(won[side], ranks[side]) for side in range(SIDES)})
         record = self._records[game]
-        match = record.match
-        learner = int(np.argmax(match.seats.trains))
-        self.dependencies.matchmaker.report_result(match, side_outcomes(winner)[learner], game_seconds)
-        self.dependencies.on_game(record.finish(winner, game_seconds, self.progress.newest_version, statistics,
-                                                self.dependencies.environment.statistic_names))
+        if record.start_seconds is None:
+            learner = int(np.argmax(record.match.seats.trains))
+            self.dependencies.matchmaker.report_result(record.match, side_outcomes(winner)[learner], game_seconds)
+        self._record_game(game, winner, game_seconds, statistics)
+
+    def _record_game(self, game: int, winner: int, game_seconds: float, statistics: npt.NDArray[np.float32]) -> None:
+        self.dependencies.on_game(self._records[game].finish(
+            winner, game_seconds, self.progress.newest_version, statistics,
+            self.dependencies.environment.statistic_names))
         self.progress.games += 1
 
     def _cut_segments(self, game: int, end: int, ends: Mapping[int, Bootstrap | GameOutcome]) -> None:
@@ -333,24 +332,45 @@ class GameGroup:
         """Start new games in these slots; their first observation is that of ``step``."""
         controllers = np.zeros((len(games), SIDES), np.uint8)
         rules: list[GameConfig | None] = []
+        middles: dict[int, GameSnapshot] = {}
+        hyper, ring = self.dependencies.hyperparameters(self.progress.newest_version), self.dependencies.snapshots
         for i, game in enumerate(games.tolist()):
-            match = await self.dependencies.matchmaker.next(self.dependencies.past)
+            match = await self.dependencies.matchmaker.next(self.dependencies.past, hyper.scripted_fraction,
+                                                            hyper.scripted_bot)
             if match.bot is not None:
                 controllers[i, match.side] = BOTS[match.bot]
             variant = self.dependencies.assign_variant(match.game_id, self.progress.newest_version)
             rules.append(variant.config)
             record = GameRecord(match, np.zeros((SIDES, self.buffer.heroes, len(SIGNALS))), variant)
+            middle = ring.choose(hyper.middle_fraction) if ring is not None and variant.config is None else None
+            if middle is not None:
+                middles[game], record.start_seconds = middle, middle.game_seconds
+            share = (1 + game) / self.buffer.games if stagger else 1.0
             if game < len(self._records):
                 self._records[game] = record
             else:
                 self._records.append(record)
-            # First segments differ in length, so that they do not all end at the same step.
+            # First segments differ in length, and first games in their limit, so that the slots do not stay in phase.
             first = self.unroll * (1 + game % self.samples) if stagger else None
-            self.slots.start_game(game, step, match.seats, first)
+            self.slots.start_game(game, step, match.seats, first,
+                                  (record.start_seconds or 0.0) + hyper.game_seconds * share)
             self.segments.start_game(game)
-        lineups = await self.dependencies.environment.reset(games, controllers, self.buffer.observation(step), rules)
+        environment, observation = self.dependencies.environment, self.buffer.observation(step)
+        lineups = await environment.reset(games, controllers, observation, rules)
         for i, game in enumerate(games.tolist()):
             self._records[game].lineup = None if lineups is None else lineups[i].copy()
+        for game, middle in middles.items():
+            assert ring is not None
+            lineup = await environment.branch(game, middle.state, ring.seed(), hyper.building_health, observation)
+            self._records[game].lineup = lineup.copy()
+
+    async def _start_or_abandon(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
+        """Start new games in these slots. If their server is lost, abandon all games and start others."""
+        try:
+            await self._start_games(step, games, stagger)
+        except ConnectionError as error:
+            log.warning("games lost with their server, starting new ones: %s", error)
+            await self._abandon_games(step, self._all_games)
 
     async def _abandon_games(self, step: int, games: npt.NDArray[np.int32]) -> None:
         """Abandon games that cannot continue, with their unsent steps, and start others."""

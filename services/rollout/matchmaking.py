@@ -70,10 +70,8 @@ class Matchmaker:
     While the opponents service is unavailable, games are self-play of the newest version, so learning continues.
     """
 
-    def __init__(self, opponents: Opponents, scripted_fraction: float, bots: Sequence[str],
-                 rng: np.random.Generator) -> None:
+    def __init__(self, opponents: Opponents, bots: Sequence[str], rng: np.random.Generator) -> None:
         self._opponents = opponents
-        self._scripted = scripted_fraction
         self._bots = list(bots)
         self._rng = rng
         self._matches: asyncio.Queue[Match] = asyncio.Queue(PREFETCHED_MATCHES)
@@ -97,18 +95,28 @@ class Matchmaker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def next(self, past: PastOpponent | None = None) -> Match:
-        """Return the next game of a group that plays against ``past``; None: against any assigned version."""
-        match = await self._next()
+    async def next(self, past: PastOpponent | None = None, scripted_fraction: float = 0.0,
+                   scripted_bot: float = -1.0) -> Match:
+        """Return the next game of a group that plays against ``past``; None: against any assigned version.
+
+        A share ``scripted_fraction`` of the games is against the bot at the position ``scripted_bot``; between two
+        positions against either, and below 0 against any.
+        """
+        match = await self._next(scripted_fraction, scripted_bot)
         if past is None or match.opponent == NEWEST:
             return match
         version = past.assign(match.opponent)
         self.unassigned += version == NEWEST
         return replace(match, opponent=version)
 
-    async def _next(self) -> Match:
-        if self._rng.random() < self._scripted:
-            return Match(new_game_id(), NEWEST, int(self._rng.integers(2)), str(self._rng.choice(self._bots)))
+    def _choose_bot(self, position: float) -> str:
+        if position < 0:
+            return str(self._rng.choice(self._bots))
+        return self._bots[min(int(position + self._rng.random()), len(self._bots) - 1)]
+
+    async def _next(self, scripted_fraction: float, scripted_bot: float) -> Match:
+        if self._rng.random() < scripted_fraction:
+            return Match(new_game_id(), NEWEST, int(self._rng.integers(2)), self._choose_bot(scripted_bot))
         if not self._matches.empty():
             return self._matches.get_nowait()
         if time.monotonic() >= self._unavailable_until:
@@ -179,6 +187,7 @@ class GameRecord:
         variant: of an anneal.
         lineup: int16 [2, H], heroes by their number in the registry.
         predicted: by side, the policy's win probability at its first observation (mean over its heroes).
+        start_seconds: game time of the snapshot from which the game began; None if it began at its beginning.
         began: monotonic seconds.
     """
 
@@ -187,12 +196,15 @@ class GameRecord:
     variant: GameVariant = NO_ANNEAL
     lineup: npt.NDArray[np.int16] | None = None
     predicted: list[float | None] = field(default_factory=lambda: [None, None])
+    start_seconds: float | None = None
     began: float = field(default_factory=time.monotonic)
 
     def finish(self, winner: int, game_seconds: float, version: int, statistics: npt.NDArray[np.float32],
                names: Sequence[str]) -> dict[str, Any]:
         """Return a finished game's record for the run's series, as JSON values. Means are over the heroes that learn.
 
+        A game without a winner (0) was cut before its end. Statistics are of whole games: one that began in the middle
+        has none.
         ``statistics`` float32 [2, H, n] has one column for each of ``names``.
         """
         trains = np.array(self.match.seats.trains)
@@ -203,14 +215,17 @@ class GameRecord:
         if self.match.bot is not None:
             against = {"opponent": self.match.bot}
         seen: dict[str, Any] = {} if self.lineup is None else {"lineup": self.lineup.tolist()}
+        if self.start_seconds is not None:
+            seen["start_seconds"] = round(self.start_seconds, 1)
+            names = ()
         if None not in self.predicted:
             seen["win_probability"] = [round(p, 4) for p in self.predicted if p is not None]
         annealed = {"variant": self.variant.name, "anneal": self.variant.trial} if self.variant.name else {}
         return {
             "game": self.match.game_id, "version": version, **against, **annealed, **seen,
-            "outcome": "selfplay" if trains.all() else side_outcomes(winner)[learner],
+            "outcome": "cut" if winner == 0 else "selfplay" if trains.all() else side_outcomes(winner)[learner],
             "winner": ("", "radiant", "dire", "draw")[winner],
             "game_seconds": round(float(game_seconds), 1), "wall_seconds": round(time.monotonic() - self.began, 1),
-            "statistics": {name: round(float(value), 3) for name, value in zip(names, mean, strict=True)},
+            "statistics": {name: round(float(value), 3) for name, value in zip(names, mean, strict=bool(names))},
             "rewards": {name: round(float(value), 4) for name, value in zip(SIGNALS, earned, strict=True)},
         }

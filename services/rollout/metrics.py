@@ -7,14 +7,18 @@ from typing import Any
 
 from dota.rewards import SIGNALS
 from dota.vec_game import STATS
-from five.services.rollout.game_group import GroupProgress
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.sender import Sender
 from rapid.telemetry.metrics import counter, gauge, histogram
 
 TEAM_STEPS = counter("rollout", "team_steps", "Team-steps played by a version.")
 HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps played by a version.")
 GAMES = counter("rollout", "games", "Games that ended, by opponent (latest, past, or a bot's name) and by outcome for "
-                "the side that learns: selfplay, won, lost, drawn.", ("opponent", "outcome"))
+                "the side that learns: selfplay, won, lost, drawn, or cut by schedules.game_seconds.",
+                ("opponent", "outcome"))
+MIDDLE_GAMES = counter("rollout", "middle_games", "Games that began in the middle (schedules.middle_fraction) and "
+                       "ended, by opponent and outcome as of five_rollout_games_total. No other metric of games counts "
+                       "them.", ("opponent", "outcome"))
 VARIANT_GAMES = counter("rollout", "variant_games", "Finished games while a change is annealed, by variant (old: "
                         "unchanged, new: changed) and by outcome for the learning side.", ("variant", "outcome"))
 VARIANT_GAME_SECONDS = counter("rollout", "variant_game_seconds", "Game time of each variant of an anneal, summed; "
@@ -80,8 +84,12 @@ class RolloutMeter:
         """Count a finished game by its record (`GameRecord.finish`)."""
         opponent = record["opponent"]
         kind = opponent if isinstance(opponent, str) else "latest" if opponent < 0 else "past"
+        if "start_seconds" in record:
+            MIDDLE_GAMES.labels(kind, record["outcome"]).inc()
+            return
         GAMES.labels(kind, record["outcome"]).inc()
-        WINNERS.labels(record["winner"]).inc()
+        if record["winner"]:
+            WINNERS.labels(record["winner"]).inc()
         GAME_SECONDS.observe(record["game_seconds"])
         WALL_SECONDS.observe(record["wall_seconds"])
         variant = record.get("variant")

@@ -8,6 +8,7 @@ from typing import Any
 from five.clients.inference_pools import InferencePools
 from five.clients.opponents import OpponentsClient
 from five.run.config import RunConfig
+from five.services.rollout.bot_games import BotGames
 from five.services.rollout.game_group import GameGroup, split_games
 from five.services.rollout.game_log import GameLog
 from five.services.rollout.matchmaking import Matchmaker
@@ -35,7 +36,8 @@ class RolloutService:
     def __init__(self, service: Service[RunConfig], control: RunControl, sender: Sender,
                  assignment: OptimizerAssignment, matchmaker: Matchmaker, opponents: OpponentsClient,
                  inference: Sequence[InferencePools], game_log: GameLog, meter: RolloutMeter, live: LiveSource,
-                 groups: list[GameGroup], make_group: Callable[[int, int], Awaitable[GameGroup]]) -> None:
+                 groups: list[GameGroup], make_group: Callable[[int, int], Awaitable[GameGroup]],
+                 bot_games: BotGames | None = None) -> None:
         self._service = service
         self._control = control
         self._sender = sender
@@ -48,6 +50,7 @@ class RolloutService:
         self._live = live
         self._groups = groups
         self._make_group = make_group
+        self._bot_games = bot_games
 
     async def run(self) -> None:
         """Play until the process drains, then send the complete samples. Raises the error that ended a group."""
@@ -58,6 +61,8 @@ class RolloutService:
             ("schedule-poller", self._control.poll()), ("optimizer-assignment", self._assign_optimizers()),
             ("game-log", self._game_log.run()),
             ("metrics", self._update_metrics()), ("live-games", self._live.run()))]
+        if self._bot_games is not None:
+            helpers.append(service.critical_tasks.task("bot-games", self._bot_games.run()))
         drained = asyncio.create_task(service.lifecycle.wait_drained())
         playing = asyncio.create_task(self._play())
         await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)

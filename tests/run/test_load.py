@@ -12,6 +12,13 @@ def test_presets_are_valid_and_named_like_their_files() -> None:
         assert load(name).name == name
 
 
+@pytest.mark.parametrize("name", presets())
+def test_preset_loads_with_remote_games(name: str) -> None:
+    """A cluster's games are remote, whatever its preset."""
+    config = load(name, ["services.rollout.environment=remote"])
+    assert config.services.rollout.environment == "remote"
+
+
 def test_overrides_reach_nested_keys_with_yaml_types() -> None:
     config = load("laptop-1v1", ["game.max_game_seconds=90", "services.controller.auth=false",
                                  "game.hero_pool=[sniper]"])

@@ -145,6 +145,7 @@ class CountingGames:
         self.actions: list[npt.NDArray[np.int16]] = []
         self.controllers = np.zeros((len(lengths), 2), np.uint8)
         self.rules: dict[int, Any] = {}  # configuration of each slot's current game
+        self.branches: list[tuple[int, int, float]] = []  # slot, age, building_health
         self.lose_at: set[int] = set()
         units = LAYOUT.blocks["units"]
         self.building = units.field("max_hp").offset + LAYOUT.groups["allied_buildings"].start * units.stride["shared"]
@@ -167,6 +168,16 @@ class CountingGames:
             self._write(game, out)
         # The slot of a game selects its heroes.
         return np.stack([np.full((2, HEROES), game, np.int16) for game in games.tolist()])
+
+    async def snapshot(self, slot: int) -> bytes:
+        return bytes([self.age[slot]])
+
+    async def branch(self, slot: int, snapshot: bytes, seed: int, building_health: float,
+                     out: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int16]:
+        self.age[slot] = snapshot[0]
+        self.branches.append((slot, snapshot[0], building_health))
+        self._write(slot, out)
+        return np.full((2, HEROES), 100 + slot, np.int16)
 
     async def step(self, actions: npt.NDArray[np.int16], out: dict[str, npt.NDArray[Any]]) -> Any:
         from five.services.rollout.environment import StepResult

@@ -42,7 +42,7 @@ STEP_SPECS = {**LAYOUT.array_specs(), **learning_specs(1, LAYOUT.groups["enemy_b
 SAMPLE_SPECS = {f"state/{n}": spec for n, spec in state_specs(LAYOUT, MODEL).items()}
 
 
-HYPER: Hyperparameters = hyperparameters_at(SchedulesConfig(), 0)
+HYPER: Hyperparameters = hyperparameters_at(SchedulesConfig(), 0, 0)
 
 
 def segment(samples: int = 2, version: int = 0, seed: int = 0) -> dict[str, Array]:
@@ -57,6 +57,7 @@ def segment(samples: int = 2, version: int = 0, seed: int = 0) -> dict[str, Arra
     arrays["available"][..., :3] = [1, 2, 3]
     arrays["shared"] *= rng.random(arrays["shared"].shape) < 0.2
     arrays["mask"][:] = 1
+    arrays["outcome_mask"][:] = 0
     arrays["versions"][:] = version
     arrays["behaviour_logp"][:] = -3.0
     arrays["rank_label"][:] = 0.2

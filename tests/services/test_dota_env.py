@@ -1,7 +1,8 @@
 """The environment service over gRPC against the same games in this process."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import functools
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
@@ -12,7 +13,7 @@ from dota.config import GameConfig, ObservationConfig
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.spectator.camera import Camera
-from dota.vec_game import PACKED, STATS, VecGame
+from dota.vec_game import PACKED, STATS, Controller, VecGame
 from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env.service import EnvService
@@ -60,6 +61,16 @@ class Server:
 async def server() -> AsyncIterator[Server]:
     async with Server() as s:
         yield s
+
+
+@functools.cache
+def snapshot(runes: bool = False) -> bytes:
+    """Return the snapshot of a game of bots after 40 steps."""
+    games = VecGame(GAME.model_copy(update={"runes": runes}), 1, 5, observations=False)
+    games.controllers[:] = Controller.SCRIPTED
+    for _ in range(40):
+        games.step()
+    return games.snapshot(0)
 
 
 def random_actions(rng: np.random.Generator, games: int) -> np.ndarray:
@@ -138,6 +149,55 @@ async def test_rollout_sees_equal_local_and_remote_games(server: Server, packed:
     await local.close()
 
 
+@pytest.mark.parametrize("packed", [False, True])
+async def test_remote_branch_equals_local_branch(server: Server, packed: bool) -> None:
+    remote = RemoteEnvironment(lambda: server.client(packed=packed), 2, SEED, GAME.model_dump_json(), 1)
+    local = LocalEnvironment(VecGame(GAME, 2, SEED, observations="packed" if packed else True))
+    there, here = (StepBuffer(LAYOUT.array_specs(), 1, 2, 1, len(SIGNALS), PACKED if packed else ()).observation(0)
+                   for _ in range(2))
+    rng = np.random.default_rng(3)
+    await remote.reset(np.arange(2, dtype=np.int32), np.array([[0, 0], [0, 2]], np.uint8), there)
+    await local.reset(np.arange(2, dtype=np.int32), np.array([[0, 0], [0, 2]], np.uint8), here)
+    lineups = await remote.branch(1, snapshot(), 7, 0.5, there), await local.branch(1, snapshot(), 7, 0.5, here)
+    assert lineups[0].shape == (2, 1) and np.array_equal(lineups[0], lineups[1])
+    for name in here:
+        np.testing.assert_array_equal(there[name], here[name], err_msg=name)
+    for _ in range(10):
+        actions = random_actions(rng, 2)
+        a, b = await asyncio.gather(remote.step(actions, there), local.step(actions, here))
+        for name in here:
+            np.testing.assert_array_equal(there[name], here[name], err_msg=name)
+        np.testing.assert_array_equal(a.signals, b.signals)
+        np.testing.assert_array_equal(a.game_time, b.game_time)
+    np.testing.assert_allclose(a.game_time, [10 * 4 / 30, 50 * 4 / 30], atol=0.05)
+    await remote.close()
+    await local.close()
+
+
+def _changed(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
+@pytest.mark.parametrize(("make", "says"), [
+    (lambda: b"", "0 bytes"),
+    (lambda: _changed(snapshot(), 8), "another build"),
+    (lambda: _changed(snapshot(), len(snapshot()) // 2), "checksum"),
+    (lambda: snapshot() + bytes(1), "expected"),
+    (lambda: snapshot(runes=True), "other settings"),
+    (lambda: snapshot() * 10, "limit"),
+], ids=["empty", "build", "damaged", "long", "settings", "large"])
+async def test_server_that_refuses_a_snapshot_is_lost(server: Server, make: Callable[[], bytes], says: str) -> None:
+    remote = RemoteEnvironment(server.client, 2, SEED, GAME.model_dump_json(), 1)
+    everyone, controllers, out = np.arange(2, dtype=np.int32), np.zeros((2, 2), np.uint8), LAYOUT.allocate(2, 2)
+    await remote.reset(everyone, controllers, out)
+    with pytest.raises(ConnectionError, match=says):
+        await remote.branch(0, make(), 7, 1.0, out)
+    assert remote.server == ""
+    await remote.reset(everyone, controllers, out)
+    await remote.branch(0, snapshot(), 7, 1.0, out)
+    await remote.close()
+
+
 async def test_lost_games_are_opened_again() -> None:
     first = await Server().__aenter__()
     servers = [first]
@@ -191,6 +251,11 @@ def _reset(variant: int, *configs: str) -> env_pb2.PlayRequest:
         games=np.array([0], np.int32).tobytes(), controllers=bytes(2), variants=bytes([variant]), game_configs=configs))
 
 
+def _branch(game: int = 0, building_health: float = 1.0, data: bytes = b"") -> env_pb2.PlayRequest:
+    return env_pb2.PlayRequest(branch=env_pb2.BranchGame(
+        game=game, snapshot=data, seed=7, building_health=building_health))
+
+
 CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAYOUT.hash, epoch=1))
 
 
@@ -211,6 +276,13 @@ CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAY
     ([CREATE, _reset(1, "{}x")], "game_config"),
     ([CREATE, _reset(1, '{"hero_pool": ["nobody"], "heroes_per_team": 1}')], "layout"),
     ([CREATE, _reset(1, *[GAME.model_dump_json()] * 9)], "at most 8"),
+    ([_branch()], "the first request must create"),
+    ([CREATE, _branch(game=2)], "env slots must be 0 to 1"),
+    ([CREATE, _branch(game=-1)], "env slots must be 0 to 1"),
+    ([CREATE, _branch(building_health=0.0)], "building_health 0"),
+    ([CREATE, _branch(building_health=1.5)], "building_health 1.5"),
+    ([CREATE, _branch(building_health=float("nan"))], "building_health nan"),
+    ([CREATE, _branch(data=b"no snapshot")], "snapshot"),
     ([env_pb2.PlayRequest(create=env_pb2.CreateGames(games=0, layout_hash=LAYOUT.hash, epoch=1))], "at least one"),
 ])
 async def test_malformed_request_ends_only_its_stream(server: Server, requests: list[Any], says: str) -> None:

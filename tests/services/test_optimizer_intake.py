@@ -16,7 +16,7 @@ from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.intake import Intake, RewardSums
 from five.services.optimizer.metrics import SENDING, VARIANT_HERO_STEPS
-from five.services.optimizer.stored_arrays import SampleCollator
+from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
 from five.services.optimizer.traced_collator import TracedCollator
 from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
@@ -42,7 +42,7 @@ def test_segment_is_admitted_once() -> None:
     assert into.take_rewards() == RewardSums(8, 2.0, 3.0) and into.take_rewards() == RewardSums(0.0, 0.0, 0.0)
 
 
-def fail(*_: Any) -> int:
+def fail(*_: Any, **__: Any) -> int:
     raise OSError("no room")
 
 
@@ -76,13 +76,13 @@ def test_second_copy_waits_for_the_outcome_of_the_first(fails: bool) -> None:
     into = intake()
     add, begun, go = into.buffer.add, threading.Event(), threading.Event()
 
-    def slow(*arguments: Any) -> int:
+    def slow(*arguments: Any, **options: Any) -> int:
         if not begun.is_set():
             begun.set()
             assert go.wait(5)
             if fails:
                 raise OSError("no room")
-        return add(*arguments)
+        return add(*arguments, **options)
 
     into.buffer.add = slow  # type: ignore[method-assign]
     with ThreadPoolExecutor(2) as pool:
@@ -292,3 +292,15 @@ def test_promised_batch_is_there() -> None:
     assert into.may_sample(4)
     into.version = 10  # all have expired
     assert not into.may_sample(4) and into.sample(4) is None
+
+
+def test_outcome_samples_of_old_versions_are_admitted() -> None:
+    """They are as old as their game. Their hero-steps were received before, so they are not counted again."""
+    into = intake()
+    into.version = 1000
+    assert into.admit(stored_segment("a", version=0))[0] == "too_old"
+    arrays = segment(samples=2, version=0)
+    arrays["mask"][:], arrays["outcome_mask"][:] = 0, 1
+    outcomes = replace(stored_segment("b"), arrays=StoredArrays.from_arrays(arrays, 2))
+    assert into.admit(outcomes)[0] == "accepted"
+    assert (len(into.buffer), into.hero_steps) == (2, 0)

@@ -118,3 +118,11 @@ def test_staleness_of_each_recent_version_has_a_bucket(monkeypatch: pytest.Monke
     bounds = [float(bound) for bound in found["five_optimizer_staleness_versions_bucket"]][:-1]
     assert bounds[:5] == [0, 1, 2, 3, 4] and bounds[-1] == 64
     assert [after - before for before, after in pairwise(bounds[4:])] == [2, 2, 4, 4, 8, 8, 32]
+
+
+def test_heads_are_shown_beside_their_limits() -> None:
+    metrics.show_version({**RECORD, "entropy_delay": 1.25, "max_entropy_delay": 1.375, "of_max_entropy_delay": 0.9,
+                          "of_chance_win_probability": 0.75})
+    assert value("head_entropy_nats", head="delay") == 1.25
+    assert value("head_max_entropy_nats", head="delay") == 1.375
+    assert value("auxiliary_loss_ratio", head="win_probability") == 0.75

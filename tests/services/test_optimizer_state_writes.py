@@ -43,13 +43,13 @@ def written(tmp_path: Path) -> Written:
 def test_version_has_the_parameters_of_its_moment(written: Written) -> None:
     before = written.weights()
     written.run.learner.gradient_steps = 12
-    write = written.writes.version(3, warm_up_until=0)
+    write = written.writes.version(3, warm_up_until=0, hero_steps=0)
     assert written.versions.published == {}  # nothing is written yet
     written.change()
     write()
     published = written.versions.published[3]
     assert all(np.array_equal(published[name], array) for name, array in before.items())
-    hyper = hyperparameters_at(written.client.plan, 3)
+    hyper = hyperparameters_at(written.client.plan, 3, 0)
     assert written.versions.meta[3] == {
         "schema": "s", "layout": LAYOUT.hash, "gradient_steps": 12, "hyperparameters": hyper.as_dict(),
         "reward_std": written.run.learner.policy.rewards.std()}
@@ -57,7 +57,7 @@ def test_version_has_the_parameters_of_its_moment(written: Written) -> None:
 
 @pytest.mark.parametrize(("version", "warming"), [(7, True), (8, True), (9, False)])
 def test_versions_of_the_warm_up_are_marked(written: Written, version: int, warming: bool) -> None:
-    written.writes.version(version, warm_up_until=8)()
+    written.writes.version(version, warm_up_until=8, hero_steps=0)()
     assert written.versions.meta[version].get("warming", False) is warming
 
 

@@ -109,7 +109,7 @@ def test_cut_over_is_recorded_with_its_operation(bench: Bench) -> None:
         1, 3, NEW.schema, NEW.layout.hash)
     assert done(bench.order("publish")) == {"version": 1}
     meta = bench.store.fetch_meta(1)
-    hyper = hyperparameters_at(bench.client.plan, 1).as_dict()
+    hyper = hyperparameters_at(bench.client.plan, 1, 0).as_dict()
     assert meta == {"schema": NEW.schema, "layout": NEW.layout.hash, "warming": True, "operation": "op-1",
                     "gradient_steps": 12, "hyperparameters": hyper,
                     "reward_std": bench.training.learner.policy.rewards.std()}

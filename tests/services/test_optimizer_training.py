@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.agent.config import RampConfig, ScheduleConfig, SchedulesConfig
 from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
 from five.services.optimizer.stored_arrays import StoredArrays
@@ -40,6 +41,23 @@ def test_versions_follow_a_fixed_number_of_steps(tmp_path: Path) -> None:
     assert record["version"] == 1 and record["staleness_median"] == 0.0
     assert record["reuse"] == pytest.approx(1.0, abs=0.51)
     assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
+
+
+def test_schedule_counts_learned_hero_steps_across_a_resume(tmp_path: Path) -> None:
+    versions, client = Versions(), StateInMemory()
+    run = training(tmp_path, versions, client)
+    run.start()
+    feed(run, 4)
+    until(run, 1)
+    steps = client.records[0]["hero_steps"]
+    client.plan = SchedulesConfig(learning_rate=ScheduleConfig(
+        initial=1e-3, ramps=(RampConfig(start=steps, length=steps, from_=1e-3, to=2e-3),), unit="hero_steps"))
+    resumed = training(tmp_path, versions, client)
+    resumed.start()
+    feed(resumed, 4, first=4)
+    until(resumed, 2)
+    rates = [versions.meta[v]["hyperparameters"]["learning_rate"] for v in (1, 2)]
+    assert rates == [1e-3, 2e-3] and client.records[1]["hero_steps"] == 2 * steps
 
 
 def staleness_buckets() -> dict[str, float]:

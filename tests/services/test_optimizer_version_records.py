@@ -1,5 +1,6 @@
 """Records of versions: means over their gradient steps, staleness of their samples, and shares of time."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -91,3 +92,14 @@ def test_submitted_steps_count_the_devices_waits(clock: Clock) -> None:
     ([1, 1], 0.5, 0), ([1, 1, 1], 0.5, 1), ([9, 1], 0.95, 1), ([19, 1], 0.95, 0), ([0, 0, 5], 0.5, 2)])
 def test_quantile_is_the_smallest_that_covers_the_share(counts: list[int], share: float, expected: int) -> None:
     assert quantile(np.cumsum(counts) / sum(counts), share) == expected
+
+
+def test_record_has_entropies_and_losses_relative_to_their_limits(clock: Clock) -> None:
+    """One of two steps has outcome samples, an eighth of its batch."""
+    window = VersionWindow()
+    for outcomes, loss in ((0.125, 0.125 * 0.5 * math.log(2)), (0.0, 0.0)):
+        add(window, [[0]], [1], entropy_delay=1.0, max_entropy_delay=2.0, outcome_fraction=outcomes,
+            known_win_probability=loss)
+    record = window.close(1, HYPER, 0.0)
+    assert record["of_max_entropy_delay"] == 0.5
+    assert record["of_chance_win_probability"] == pytest.approx(0.5)

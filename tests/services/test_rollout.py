@@ -14,12 +14,14 @@ from five.agent.config import LearnerConfig
 from five.agent.learning.labels import GameOutcome
 from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Bootstrap, Segment, cut_segment
+from five.agent.schedules import Hyperparameters
 from five.clients.inference import InferenceClient
 from five.clients.opponents import Opponent
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity, split_games
 from five.services.rollout.matchmaking import Matchmaker
+from five.services.rollout.middle_games import SnapshotRing
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.step_buffer import StepBuffer
 from tests.agent.plain_samples import steps_of
@@ -104,7 +106,8 @@ class PlayResult:
 
 async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
                at: dict[int, Callable[[], Any]] | None = None, opponents: Opponents | None = None,
-               scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING,
+               scripted: float = 0.0, game_seconds: float | list[float] = 8000.0, seed: int = 1,
+               learning: LearnerConfig = LEARNING, middle: float = 0.0, snapshots: SnapshotRing | None = None,
                pauses: Collection[int] = (),
                during_pause: Callable[[GameGroup, SegmentSink], Awaitable[None]] | None = None,
                draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL) -> PlayResult:
@@ -115,13 +118,21 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     buffer = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
     slots = EnvSlots(n, UNROLL, SAMPLES, STATE_SPECS, rng)
     segments = SegmentBuilder(LAYOUT, learning, RewardConfig(), buffer, 4 / 30, np.zeros((2, 1), np.int16))
-    matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
+    matchmaker = Matchmaker(opponents, ["scripted"], rng)
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK
     client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     gate = StepLimitGate(games, steps, pauses)
-    group = GameGroup(GroupDependencies(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
-                         lambda version, std: RATES, records.append, draw), buffer, slots, segments, UNROLL, SAMPLES)
+
+    def limit() -> float:
+        return game_seconds.pop(0) if isinstance(game_seconds, list) else game_seconds
+
+    dependencies = GroupDependencies(
+        games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
+        lambda version, std: RATES, lambda version: Hyperparameters(0.0, 0.0, 0.0, 1.0, scripted, game_seconds=limit(),
+                                                                     middle_fraction=middle),
+        records.append, draw, snapshots)
+    group = GameGroup(dependencies, buffer, slots, segments, UNROLL, SAMPLES)
     if during_pause is not None:
         gate.during_pause = lambda: during_pause(group, sink)
     try:

@@ -35,6 +35,7 @@ class Client:
         self.calls: list[Any] = []
         self.failures: list[Exception] = []
         self.seen: dict[int, Any] = {}
+        self.lineups: Any = None
         self.closed = False
         self._fail_open = fail_open
 
@@ -47,6 +48,10 @@ class Client:
         self.calls.append(("reset", games.tolist(), configs, None if variants is None else variants.tolist()))
         return self._step(len(games))
 
+    async def branch(self, game: int, snapshot: bytes, seed: int, building_health: float) -> Any:
+        self.calls.append(("branch", game, snapshot, seed, building_health))
+        return self._step(1)
+
     async def step(self, games: Any, actions: Any, watched: Any) -> Any:
         self.calls.append(("step", games.tolist(), watched))
         return self._step(len(games))
@@ -57,7 +62,7 @@ class Client:
         self.last = EnvironmentStep(
             {"seen": np.full((games, 2, 3), self.value, np.float32)}, np.full((games, 2, 1, 4), 1.0, np.float32),
             np.zeros(games, np.uint8), np.full(games, 2.0, np.float32), np.full((games, 2, 1, 5), 3.0, np.float32),
-            STATS, 1, self.seen)
+            STATS, 1, self.seen, self.lineups)
         return self.last
 
     async def close(self) -> None:
@@ -77,6 +82,9 @@ class Remote:
 
     async def step(self) -> StepResult:
         return await self.environment.step(ACTIONS, self.out)
+
+    async def branch(self) -> Any:
+        return await self.environment.branch(1, b"state", 7, 0.5, self.out)
 
 
 async def test_games_are_opened_once_and_each_call_writes_its_rows() -> None:
@@ -116,6 +124,34 @@ async def test_lost_games_are_opened_again_with_another_seed(call: str, failure:
     assert first.closed and remote.environment.server == ""
     await remote.reset()
     assert second.calls[0] == ("open", 2, SEED + 1, "config", 3)  # the same seed would play the same games again
+
+
+async def test_branch_writes_the_observation_of_its_game() -> None:
+    client = Client(value=4)
+    remote = Remote(client)
+    with pytest.raises(ConnectionError, match="no games: call reset first"):
+        await remote.branch()
+    await remote.reset()
+    client.value, client.lineups = 5, np.array([[[8], [9]]], np.int16)
+    assert (await remote.branch()).tolist() == [[8], [9]]
+    assert client.calls[-1] == ("branch", 1, b"state", 7, 0.5)
+    assert remote.out["seen"][:, 0, 0].tolist() == [4, 5]
+
+
+@pytest.mark.parametrize("code", [
+    StatusCode.INVALID_ARGUMENT, StatusCode.FAILED_PRECONDITION, StatusCode.RESOURCE_EXHAUSTED, StatusCode.UNAVAILABLE])
+async def test_refused_branch_is_a_loss(code: StatusCode) -> None:
+    first, second = Client(), Client()
+    remote = Remote(first, second)
+    await remote.reset()
+    first.failures = [failed(code)]
+    with pytest.raises(ConnectionError, match="why"):
+        await remote.branch()
+    assert first.closed and remote.environment.server == ""
+    await remote.reset()
+    with pytest.raises(ConnectionError, match="lineups"):  # malformed
+        await remote.branch()
+    assert second.closed
 
 
 @pytest.mark.parametrize("call", ["open", "reset", "step"])

@@ -11,13 +11,14 @@ import pytest
 
 from five.clients.opponents import WON, Opponent
 from five.services.rollout import game_group
-from five.services.rollout.game_group import GroupProgress, ring_capacity, split_games
+from five.services.rollout.game_group import ring_capacity, split_games
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.step_buffer import SIDES
 from rapid.telemetry import tracing
 from tests.agent.plain_samples import steps_of
 from tests.services.counting import HEROES, CountingGames, Versions
 from tests.services.inference_server import InferenceServer
-from tests.services.test_rollout import SAMPLES, UNROLL, Opponents, check_recurrence, of_games, play
+from tests.services.test_rollout import LEARNING, SAMPLES, UNROLL, Opponents, check_recurrence, of_games, play
 
 
 async def test_progress_counts_steps_games_and_segments() -> None:
@@ -248,3 +249,27 @@ async def test_record_has_the_heroes_of_its_own_game() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(games, 10, [server])
     assert [record["lineup"] for record in done.records] == [[[10], [11]]]
+
+
+async def test_outcome_samples_follow_the_segments_after_a_games_end() -> None:
+    """A game of 21 steps has 6 samples a side. The first one and another are sent once more with the outcome."""
+    learning = LEARNING.model_copy(update={"outcome_samples_per_game": 2})
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[21, 100], [100]]), 40, [server], learning=learning)
+    played = [s for s in done.segments if s.arrays["mask"].any()]
+    assert check_recurrence(played, [[21, 100], [100]]) > 100
+    outcomes = [s for s in done.segments if not s.arrays["mask"].any()]
+    ids = [s.segment_id for s in done.segments]
+    assert len(outcomes) == 4
+    for side, won in enumerate((1.0, 0.0)):
+        first, other = (s for s in outcomes if s.arrays["shared"][0, 2] == side)
+        assert first.arrays["shared"][:, 0].tolist() == [0, 1, 2, 3]
+        assert first.arrays["resets"].tolist() == [True, False, False, False]
+        start = other.arrays["shared"][0, 0].item()
+        assert start in range(UNROLL, 21, UNROLL) and not other.arrays["resets"].any()
+        assert other.arrays["state/count"].item() == start
+        for segment in (first, other):
+            assert segment.arrays["shared"][0, 1] == 0 and segment.arrays["win_label"].tolist() == [won] * UNROLL
+            assert (segment.reward_count, segment.samples) == (0, 1)
+        between = ids.index(other.segment_id) - ids.index(first.segment_id)
+        assert between > 1, "one with each segment"

@@ -43,8 +43,8 @@ class Service:
         return True
 
 
-def matchmaker(service: Service, scripted: float = 0.0) -> Matchmaker:
-    return Matchmaker(service, scripted, ["scripted", "random"], np.random.default_rng(0))
+def matchmaker(service: Service) -> Matchmaker:
+    return Matchmaker(service, ["scripted", "random"], np.random.default_rng(0))
 
 
 def test_match_seats() -> None:
@@ -227,10 +227,19 @@ def test_winner_and_outcome_of_a_game(winner: int, name: str) -> None:
 
 async def test_scripted_fraction_of_games() -> None:
     service = Service()
-    m = matchmaker(service, scripted=0.5)
+    m = matchmaker(service)
     m.start()
-    matches = [await m.next() for _ in range(200)]
+    matches = [await m.next(scripted_fraction=0.5) for _ in range(200)]
+    assert not any([(await m.next()).bot for _ in range(20)])
     await m.close()
     scripted = [x for x in matches if x.bot]
     assert 70 < len(scripted) < 130
     assert {x.bot for x in scripted} == {"scripted", "random"} and {x.side for x in scripted} == {0, 1}
+
+
+@pytest.mark.parametrize(("position", "first"), [(0.0, 1.0), (0.25, 0.75), (1.0, 0.0), (7.0, 0.0), (-1.0, 0.5)])
+async def test_bot_is_chosen_by_its_position(position: float, first: float) -> None:
+    m = matchmaker(Service())
+    bots = [(await m.next(scripted_fraction=1.0, scripted_bot=position)).bot for _ in range(400)]
+    assert bots.count("scripted") / len(bots) == pytest.approx(first, abs=0.0 if first in (0.0, 1.0) else 0.1)
+    assert set(bots) <= {"scripted", "random"}

@@ -8,7 +8,7 @@ import pytest
 from dota.rewards import SIGNALS
 from dota.vec_game import STATS
 from five.services.rollout import metrics
-from five.services.rollout.game_group import GroupProgress
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.metrics import RolloutMeter, sum_progress
 from rapid.telemetry.metrics import REGISTRY
 from tests.services.fresh_metrics import initial_samples
@@ -50,6 +50,20 @@ def test_finished_game_is_counted_by_opponent_and_outcome(opponent: int | str, k
         "game_seconds_count": 1.0, "game_seconds_sum": 700.0, "game_wall_seconds_count": 1.0,
         "game_wall_seconds_sum": 42.0, "hero_statistics_total['last_hits']": 30.0,
         "reward_gained_total['gold']": 2.5, "reward_lost_total['health']": 0.5}
+
+
+def test_cut_game_has_no_winner() -> None:
+    counted = Counted()
+    RolloutMeter().game({**RECORD, "outcome": "cut", "winner": ""})
+    found = counted.now()
+    assert found["games_total['cut', 'latest']"] == 1.0 and found["hero_statistics_total['last_hits']"] == 30.0
+    assert not any(name.startswith("decided_games_total") for name in found)
+
+
+def test_game_from_the_middle_is_counted_apart() -> None:
+    counted = Counted()
+    RolloutMeter().game({**RECORD, "opponent": 7, "outcome": "won", "start_seconds": 600.0, "statistics": {}})
+    assert counted.now() == {"middle_games_total['past', 'won']": 1.0}
 
 
 def test_game_of_an_anneal_is_also_counted_by_variant() -> None:

@@ -160,7 +160,7 @@ async def test_groups_play_different_versions() -> None:
             return Opponent(len(self.assigned), 0)
 
     service, servers = Drawing(), Servers(*range(100))
-    matches = Matchmaker(service, 0.0, ["scripted"], np.random.default_rng(0))
+    matches = Matchmaker(service, ["scripted"], np.random.default_rng(0))
     groups = [PastOpponent(servers.want, 50) for _ in range(2)]
     matches.start()
     for group in groups:

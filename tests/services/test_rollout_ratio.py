@@ -14,6 +14,7 @@ from dota.vec_game import VecGame
 from five.agent.config import LearnerConfig, ModelConfig
 from five.agent.model.policy import Policy
 from five.agent.model.recurrent_state import state_specs
+from five.agent.schedules import Hyperparameters
 from five.clients.inference import InferenceClient
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions
@@ -121,14 +122,15 @@ async def test_learner_reproduces_behaviour_outputs() -> None:
     addresses = [await server.start() for server in servers]
     sink, rng = ServerRestartGate(servers[0]), np.random.default_rng(0)
     buffer = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
-    matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
+    matchmaker = Matchmaker(Opponents(), ["scripted"], rng)
     matchmaker.start()
     client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     games = VecGame(GAME, 3, 4)
     environment = LocalEnvironment(games)
     group = GameGroup(
         GroupDependencies(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
-               lambda version, std: ScheduleValues(0.5, 20.0, 1.0)),
+               lambda version, std: ScheduleValues(0.5, 20.0, 1.0),
+               lambda version: Hyperparameters(0.0, 0.0, 0.5, 20.0)),
         buffer, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
         SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
     try:

@@ -1,6 +1,7 @@
 """Run control of a rollout: when games may be played, and the schedules and anneal that they follow."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from five.agent.schedules import dump_schedules
 from five.services.rollout.run_control import RunControl
 from five.services.rollout.segment_builder import ScheduleValues
 from rapid.store.anneal import AnnealStore
+from rapid.store.series import Series
 from rapid.store.state import RunState
 from tests.waiting import eventually_async
 
@@ -129,3 +131,22 @@ async def test_run_is_read_at_the_configured_interval(redis_client: redis.Redis)
     await asyncio.sleep(0.1)
     assert len(reads) == 1
     task.cancel()
+
+
+async def test_hero_steps_are_those_of_the_newest_record(run: Run) -> None:
+    ramp = RampConfig(start=1000, length=1000, from_=0.2, to=0.4)
+    changed = SchedulesConfig(team_spirit=ScheduleConfig(initial=0.2, ramps=(ramp,), unit="hero_steps"))
+    run.state.set_document("schedules", dump_schedules(changed), "ada")
+    await eventually_async(lambda: run.spirit(10**6) == 0.2, 5.0)  # nothing is recorded yet
+    Series(run.state.redis, "trial").extend("versions", [{"version": 1, "hero_steps": 900},
+                                                         {"version": 2, "hero_steps": 1500}])
+    await eventually_async(lambda: run.spirit(2) == pytest.approx(0.3), 5.0)
+
+
+def test_limit_of_games_is_infinite_from_the_games_own_on(redis_client: redis.Redis) -> None:
+    run = Run(redis_client)
+    limits = []
+    for seconds in (GAME.max_game_seconds - 1, GAME.max_game_seconds):
+        run.control._schedules = SchedulesConfig(game_seconds=ScheduleConfig(initial=seconds))
+        limits.append(run.control.hyperparameters(0).game_seconds)
+    assert limits == [GAME.max_game_seconds - 1, math.inf]

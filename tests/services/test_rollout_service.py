@@ -10,7 +10,7 @@ import pytest
 from five.clients.experience import ExperienceClient
 from five.local.cluster import free_ports
 from five.services.rollout import rollout_service
-from five.services.rollout.game_group import GroupProgress
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.rollout_service import RolloutService, sending_seconds
 from five.services.rollout.sender import Sender
 from rapid.config import RpcConfig

@@ -44,7 +44,7 @@ class SpectatorView:
 
 @dataclass(frozen=True)
 class EnvironmentStep:
-    """State of k games after a step or a reset.
+    """State of k games after a step, a reset or a branch.
 
     ``observations`` by name with leading [k, 2], packed ones as received if the client keeps them packed; ``signals``
     float32 [k, 2, H, signals]; ``winners`` uint8 [k] (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k]
@@ -141,6 +141,15 @@ class EnvironmentClient:
             games=np.asarray(games, np.int32).tobytes(), controllers=np.asarray(controllers, np.uint8).tobytes(),
             game_configs=game_configs,
             variants=b"" if variants is None else np.asarray(variants, np.uint8).tobytes()))))
+
+    async def branch(self, game: int, snapshot: bytes, seed: int, building_health: float) -> EnvironmentStep:
+        """Replace the game of an env slot by one that continues a snapshot with the random state of ``seed``.
+
+        ``building_health``, above 0 and at most 1, multiplies the health of standing buildings. The server refuses a
+        snapshot of another build or of other settings; all games of the stream end then. Raise CallFailed.
+        """
+        return self._step(await self._request(env_pb2.PlayRequest(branch=env_pb2.BranchGame(
+            game=game, snapshot=snapshot, seed=seed % 2**64, building_health=building_health))))
 
     async def close(self) -> None:
         """End the games."""

@@ -26,6 +26,7 @@ RENAMED: Mapping[str, str] = {
     "services.play.seat_seconds": "services.play.seat_reservation_seconds",
     "services.play.watching": "services.play.max_connections",
     "services.rollout.optimizers_each": "services.rollout.optimizers_per_process",
+    "services.rollout.scripted_fraction": "schedules.scripted_fraction.initial",
 }
 
 

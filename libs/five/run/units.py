@@ -16,6 +16,7 @@ UNITS: Mapping[str, str] = {
 # By the whole key.
 KEY_UNITS: Mapping[str, str] = {
     "game.heroes_per_team": "heroes", "game.kills_to_win": "deaths", "game.offset_cell": "world units",
+    "game.commit_moves": "choices",
     "game.observation.buildings": "slots", "game.observation.wards": "slots", "game.observation.couriers": "slots",
     "game.observation.pickups": "slots", "game.observation.minimap": "cells", "game.observation.nearby_map": "cells",
     "game.observation.passability": "cells", "game.observation.generation": "none",
@@ -32,13 +33,20 @@ KEY_UNITS: Mapping[str, str] = {
     "model.lstm": "units", "model.lstm_input": "units", "model.key": "values", "model.unit": "units",
     "model.set": "units", "model.conv_filters": "filters", "model.input_clip": "standard deviations",
     "learning.lstm_unroll_length": "timesteps", "learning.samples_per_segment": "samples",
+    "learning.outcome_samples_per_game": "samples", "learning.entropy_weights.action": "factor",
+    "learning.entropy_weights.delay": "factor", "learning.entropy_weights.offset": "factor",
+    "learning.entropy_weights.unit": "factor",
     "learning.gradient_steps_per_iteration": "gradient steps", "learning.gae_lambda": "none",
     "learning.ppo_clip": "probability ratio", "learning.adam_beta1": "none", "learning.adam_beta2": "none",
     "learning.adam_epsilon": "none", "learning.gradient_clip": "standard deviations",
     "learning.gradient_clip_decay": "none",
     "schedules.learning_rate": "none", "schedules.entropy_coefficient": "factor",
     "schedules.team_spirit": "share",
-    "schedules.gae_horizon_seconds": "s", "buffer.sample_reuse": "uses of a sample",
+    "schedules.gae_horizon_seconds": "s", "schedules.scripted_fraction": "share", "schedules.scripted_bot": "position",
+    "schedules.game_seconds": "s",
+    "schedules.middle_fraction": "share", "schedules.building_health": "factor",
+    "services.rollout.snapshots": "snapshots",
+    "buffer.sample_reuse": "uses of a sample",
     "league.quality_learning_rate": "quality", "league.max_quality_drop": "quality",
     "rating.sigma": "rating points", "rating.beta": "rating points", "rating.tau": "rating points",
     "league.active_past_versions": "versions", "league.active_minutes": "min",
@@ -75,7 +83,7 @@ def unit_of(key: str) -> str:
     """Return the unit of a number by its dotted key; "none" for a number without a unit. Raises ValueError for an
     unknown key."""
     at = key.replace("[]", "")
-    for end, unit in (("ramps.start", "versions"), ("ramps.length", "versions")):
+    for end, unit in (("ramps.start", "versions or hero-steps"), ("ramps.length", "versions or hero-steps")):
         if at.endswith(end):
             return unit
     at = at.removesuffix(".initial").removesuffix(".ramps.from").removesuffix(".ramps.to")

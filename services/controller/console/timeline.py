@@ -56,11 +56,12 @@ def timeline_event(event: Event) -> TimelineEvent | None:
 def schedule_event(change: Record) -> TimelineEvent:
     """Return the time-line entry of a schedule change."""
     row = change.values
-    ramps = row.get("after", {}).get("ramps") or [{}]
+    after = row.get("after", {})
+    ramps = after.get("ramps") or [{}]
     name = str(row.get("name", "schedule")).replace("_", " ")
     label = f"{name} restored" if row.get("reverts") else f"{name} to {ramps[-1].get('to', '?')}"
     return TimelineEvent(at=change.at, kind="ramp", label=label, who=str(row.get("who", "")),
-                         version=ramps[-1].get("start"))
+                         version=None if after.get("unit") == "hero_steps" else ramps[-1].get("start"))
 
 
 class Timeline:

@@ -81,17 +81,28 @@ class Context:
         self.recordings = RecordingReader(lambda: self.blobs)
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
-        self._file_config = file_config
+        self.file_config = file_config
 
     def drift(self, record: RunRecord) -> list[ConfigDifference]:
         """Return the differences between this controller's configuration file and the run's record, which takes
         precedence."""
-        return [] if self._file_config is None else drift(self._file_config, record)
+        return [] if self.file_config is None else drift(self.file_config, record)
+
+    def require_usable(self, schedules: SchedulesConfig) -> None:
+        """Raise ValueError for schedules that the configuration would refuse, such as games from the middle where no
+        game can be snapshotted."""
+        if self.file_config is not None:
+            RunConfig.model_validate({**dict(self.file_config), "schedules": schedules})
 
     def schedules(self) -> SchedulesConfig:
         """Return the schedules in force: those set at run time, otherwise the configuration's."""
         changed = self.state.schedules()
         return load_schedules(changed) if changed is not None else self.configured
+
+    def hero_steps(self) -> int:
+        """Return the hero-steps that the run had learned from at its newest version."""
+        record = self.series.last("versions")
+        return 0 if record is None else int(record.values.get("hero_steps", 0))
 
 
 _bearer = HTTPBearer(scheme_name="token", description="A named token: `five token new NAME --role viewer|operator`.",

@@ -1,12 +1,12 @@
 """Routes below /v1/draft: draft analysis by the win head (docs/draft.md)."""
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from five.agent.draft.evidence import calibration_json
 from five.agent.draft.pick_order import DraftError
 from five.services.controller.http.dependencies import ContextDep, Viewer
 from five.services.controller.http.problems import Problem, responses
@@ -118,14 +118,18 @@ class DraftCalibration(BaseModel):
     """Calibration of the win head at the first observation of self-play games. Members are null without games."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
-        "games": 2, "first": 1100, "last": 1200, "brier": 0.24, "brier_constant": 0.25, "error": 0.03, "bins": [
-            _BIN]}]})
+        "games": 2, "first": 1100, "last": 1200, "brier": 0.24, "brier_constant": 0.25, "gain_error": 0.003,
+        "is_informative": None, "error": 0.03, "bins": [_BIN]}]})
 
     games: int = Field(description="Number of self-play games.")
     first: int | None = Field(description="The oldest version in these games.")
     last: int | None = Field(description="The newest.")
     brier: float | None = Field(description="Mean squared error of the prediction.")
     brier_constant: float | None = Field(description="Mean squared error of always predicting the mean result.")
+    gain_error: float | None = Field(description="Standard error of brier_constant - brier.")
+    is_informative: bool | None = Field(description="Whether brier is less than brier_constant by more than two "
+                                        "standard errors. If not, the head has learned nothing that drafts can use. "
+                                        "Null with fewer than 30 games.")
     error: float | None = Field(description="Mean distance between prediction and result, over the bins.")
     bins: list[CalibrationBin] = Field(description="Games by prediction.")
 
@@ -143,7 +147,7 @@ async def draft_calibration(caller: Viewer, context: ContextDep) -> DraftCalibra
     """Return the calibration of the win head on training games, at their start."""
     with context.draft_slots.take(caller):
         found = await run_in_threadpool(context.drafts.reliability)
-    return DraftCalibration.model_validate(asdict(found))
+    return DraftCalibration.model_validate(calibration_json(found))
 
 
 @router.get("/draft", responses=responses(_404="There is no such table, or none at all yet.",

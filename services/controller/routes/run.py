@@ -123,7 +123,8 @@ def overview(context: Context) -> Overview:
         kinds[ENVIRONMENTS] = len(servers)
     return Overview(
         run=context.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
-        services=kinds, hyperparameters=hyperparameters_at(context.schedules(), head or 0).as_dict(),
+        services=kinds,
+        hyperparameters=hyperparameters_at(context.schedules(), head or 0, context.hero_steps()).as_dict(),
         newest={kind: record.values if record else None for kind, record in last.items()},
         autoscaler=context.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
         record_revision=record.revision if record else 0, publisher=publisher_name(context.state.redis, context.run),

@@ -8,7 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from five.agent import schedules as agent_schedules
 from five.agent.config import ScheduleConfig, SchedulesConfig
-from five.agent.schedules import ScheduleName, dump_schedules, load_schedules, restore_schedule, value_at
+from five.agent.schedules import (
+    ScheduleName,
+    dump_schedules,
+    load_schedules,
+    position_of,
+    restore_schedule,
+    value_at,
+)
 from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.etags import etag, matches_etag, require_match
 from five.services.controller.http.paging import MAX_SAFE_INTEGER, BeforeId, Limit, Page, make_page
@@ -24,9 +31,10 @@ Epoch = Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, desc
 EPOCH_CHANGED = "The run is in another epoch."
 SCHEDULE_CHANGED = "The schedule has changed since it was read."
 _RAMP: dict[str, Any] = {"start": 1300, "length": 200, "from": 5e-5, "to": 1e-5}
-_SCHEDULE: dict[str, Any] = {"initial": 5e-5, "ramps": [_RAMP]}
-_STATE: dict[str, Any] = {"name": "learning_rate", "schedule": _SCHEDULE, "version": 1204, "value": 5e-5, "change":
-          "1789000000000-0"}
+_SCHEDULE: dict[str, Any] = {"initial": 5e-5, "ramps": [_RAMP], "unit": "versions"}
+_STATE: dict[str, Any] = {"name": "learning_rate", "schedule": _SCHEDULE, "version": 1204, "hero_steps": 73_000_000,
+                          "value": 5e-5, "next_start": 1206, "change": "1789000000000-0"}
+AHEAD = 2  # versions from the newest one to the default start of a change
 
 
 class RampRequest(BaseModel):
@@ -36,9 +44,10 @@ class RampRequest(BaseModel):
         {"start": 1300, "length": 200, "to": 1e-5, "reason": "the loss is noisy"}]})
 
     start: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True,
-                       description="Version at which it begins: the newest or "
-                       "a later one. Ramps planned from there on are dropped.")
-    length: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="Length in versions; 0: a step.")
+                       description="Position at which it begins, in the schedule's unit: the present one or a "
+                       "later one. Ramps planned from there on are dropped.")
+    length: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="Length, in the schedule's unit; 0: a "
+                        "step.")
     to: float = Field(allow_inf_nan=False, description="Value after it.")
     reason: str = Field("", max_length=500, description="Reason; stored with the change.")
     epoch: Epoch = None
@@ -50,9 +59,9 @@ class RevertChangeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"start": 1320, "reason": "it did not help"}]})
 
-    start: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True,
-                       description="Version from which on the previous "
-                       "schedule applies again: the newest or a later one.")
+    start: int | None = Field(None, ge=0, le=MAX_SAFE_INTEGER, strict=True,
+                              description="Position from which on the previous schedule applies again, in its unit: "
+                              "the present one or a later one. null: the schedule's `next_start`.")
     reason: str = Field("", max_length=500, description="Reason; stored with the change.")
     epoch: Epoch = None
 
@@ -65,7 +74,9 @@ class ScheduleState(BaseModel):
     name: str = Field(description="Name of the schedule.")
     schedule: ScheduleConfig = Field(description="`initial` until the first ramp, then linear from ramp to ramp.")
     version: int = Field(description="The newest version; 0 before the first.")
+    hero_steps: int = Field(description="Hero-steps that the run had learned from at it.")
     value: float = Field(description="The value at it.")
+    next_start: int = Field(description="Position some two versions ahead, in the schedule's unit.")
     change: str | None = Field(None, description="After a change: its id in the history; null if nothing was "
                                "changed.")
 
@@ -95,14 +106,21 @@ def dump(schedule: ScheduleConfig) -> dict[str, Any]:
 
 
 def _state(context: Context, name: str, schedule: ScheduleConfig, change: str | None = None) -> ScheduleState:
-    head = context.store.head() or 0
-    return ScheduleState(name=name, schedule=schedule, version=head, value=value_at(schedule, head), change=change)
+    head, hero_steps = context.store.head() or 0, context.hero_steps()
+    return ScheduleState(
+        name=name, schedule=schedule, version=head, hero_steps=hero_steps,
+        value=value_at(schedule, position_of(schedule, head, hero_steps)), next_start=_next_start(context, schedule),
+        change=change)
+
+
+def _next_start(context: Context, schedule: ScheduleConfig) -> int:
+    head, hero_steps = context.store.head() or 0, context.hero_steps()
+    return position_of(schedule, head + AHEAD, hero_steps + AHEAD * hero_steps // max(head, 1))
 
 
 @router.get("/schedules", response_model=SchedulesConfig, responses={**ETAG_RESPONSES, 200: {
     **ETAG_RESPONSES[200], "content": {"application/json": {"example": {
-        "learning_rate": _SCHEDULE, "entropy_coefficient": {"initial": 0.01, "ramps": []},
-        "team_spirit": {"initial": 0.3, "ramps": []}, "gae_horizon_seconds": {"initial": 180.0, "ramps": []}}}}}})
+        "learning_rate": _SCHEDULE, "entropy_coefficient": {"initial": 0.01, "ramps": [], "unit": "versions"}}}}}})
 def schedules(caller: Viewer, context: ContextDep, response: Response, have: IfNoneMatch = None) -> Any:
     """Return all schedules in force."""
     found = context.schedules()
@@ -138,16 +156,16 @@ def schedule(caller: Viewer, context: ContextDep, response: Response, name: Sche
     200: ETAG_RESPONSES[200], **responses(_409=EPOCH_CHANGED, _412=SCHEDULE_CHANGED, _428="If-Match is missing.")})
 def change_schedule(caller: Operator, context: ContextDep, response: Response, name: ScheduleName, ramp: RampRequest,
                     match: IfMatch = None, dry_run: DryRun = False) -> ScheduleState:
-    """Change a scheduled value from a version on.
+    """Change a scheduled value from a version, or a number of hero-steps, on.
 
-    Repeating the last change succeeds without effect, at any later version and without the ETag.
+    Repeating the last change succeeds without effect, at any later time and without the ETag.
     """
     def change(now: SchedulesConfig) -> SchedulesConfig:
         changed = agent_schedules.change_schedule(now, name, ramp.start, ramp.to, ramp.length)
         # A repeated change needs no tag, and its start may be past by now.
         if changed != now:
             require_match(match, etag(dump(getattr(now, name))), f"schedule {name}")
-            _require_future(context, ramp.start)
+            _require_future(context, getattr(now, name), ramp.start)
         return changed
 
     return _write(context, caller.name, response, name, change, ramp, dry_run=dry_run)
@@ -159,7 +177,7 @@ def change_schedule(caller: Operator, context: ContextDep, response: Response, n
 def revert_schedule(caller: Operator, context: ContextDep, response: Response, body: RevertChangeRequest,
                     change: Annotated[str, Path(pattern=r"^\d{1,19}-\d{1,19}$", description="Its id.")],
                     dry_run: DryRun = False) -> ScheduleState:
-    """Revert the newest change of a schedule from a version on. Values before that version are not changed."""
+    """Revert the newest change of a schedule from a position on. Values before that are not changed."""
     found = ScheduleStore(context.state).find(change)
     if found is None:
         raise Problem(404, f"schedule change {change!r} does not exist; GET /v1/schedules/history lists all")
@@ -169,17 +187,19 @@ def revert_schedule(caller: Operator, context: ContextDep, response: Response, b
     def back(now: SchedulesConfig) -> SchedulesConfig:
         if getattr(now, name) != after:
             raise Problem(409, f"schedule {name} was changed again after {change}: revert the newer change first")
-        _require_future(context, body.start)
-        return restore_schedule(now, name, body.start, before)
+        start = _next_start(context, after) if body.start is None else body.start
+        _require_future(context, after, start)
+        return restore_schedule(now, name, start, before)
 
     return _write(context, caller.name, response, name, back, body, change, dry_run)
 
 
-def _require_future(context: Context, start: int) -> None:
-    head = context.store.head() or 0
-    if start < head:
-        raise Problem(422, f"start {start}: must be at least the newest version, {head}",
-                      errors=[{"where": "body.start", "what": f"must be at least the newest version, {head}"}])
+def _require_future(context: Context, schedule: ScheduleConfig, start: int) -> None:
+    position = position_of(schedule, context.store.head() or 0, context.hero_steps())
+    if start < position:
+        bound = "newest version" if schedule.unit == "versions" else "newest version's hero-steps"
+        what = f"must be at least the {bound}, {position}"
+        raise Problem(422, f"start {start}: {what}", errors=[{"where": "body.start", "what": what}])
 
 
 def _write(context: Context, who: str, response: Response, name: str,
@@ -192,6 +212,7 @@ def _write(context: Context, who: str, response: Response, name: str,
         now = context.configured if stored is None else load_schedules(stored)
         try:
             result = change(now)
+            context.require_usable(result)
         except (ValidationError, ValueError) as error:
             detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
             raise Problem(422, f"{name}: {detail.removeprefix('Value error, ')}",

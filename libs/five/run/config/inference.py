@@ -31,7 +31,7 @@ class InferenceConfig(Section):
         120.0, gt=0, description="Lease of a session. Its state is dropped after this time without a request.")
     past_mebibytes: int = Field(
         256, ge=1, description="Memory for past versions. The least recently used version is evicted first. With "
-        "model.precision bfloat16 their layers are stored in bfloat16, half of the newest version's size.")
+        "model.precision bfloat16 a GPU stores their layers in bfloat16, half of the newest version's size.")
     poll_seconds: float = Field(2.0, ge=0.01, description="Longest interval between two checks for a newer version.")
     load_jitter_seconds: float = Field(
         0.0, ge=0, description="A server starts to read a new version after a random part of this time. Of hundreds "

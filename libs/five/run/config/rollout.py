@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from dota.config import MAX_GAME_SECONDS
 from rapid.section import Section
 
 
@@ -18,11 +19,19 @@ class RolloutConfig(Section):
     groups: int = Field(2, ge=1, le=8, description="Groups of games of one process. One group steps while another "
                         "waits for inference.")
     game_threads: int = Field(1, ge=1, le=1024, description="Threads of the core that step one group's games.")
-    scripted_fraction: float = Field(
-        0.0, ge=0, le=1, description="Share of games played against a scripted bot instead of a version. The paper "
-        "plays none.")
     scripted_bots: list[Literal["random", "scripted-easy", "scripted", "scripted-hard"]] = Field(
-        ["scripted"], min_length=1, description="Bots of these games, sampled uniformly.")
+        ["scripted"], min_length=1, description="Bots of the games against scripted bots "
+        "(schedules.scripted_fraction); schedules.scripted_bot may choose one.")
+    snapshots: int = Field(
+        32, ge=1, le=10_000, description="Newest snapshots that a process keeps, of its games or of games of bots "
+        "(snapshot_bots), from which games begin in the middle (schedules.middle_fraction). Each takes about 1 MB of "
+        "memory; none is taken while the share is 0.")
+    snapshot_bots: list[Literal["random", "scripted-easy", "scripted", "scripted-hard"]] = Field(
+        [], description="Bots whose games against each other are snapshotted in place of the policy's. A thread of "
+        "the rollout process plays them, and about two games begin with each snapshot. [] snapshots the policy's "
+        "games, which only services.rollout.environment local can.")
+    snapshot_interval_seconds: float = Field(
+        300.0, ge=1, le=MAX_GAME_SECONDS, description="Game time from one snapshot of a game to the next.")
     games_per_past_opponent: int = Field(
         0, ge=0, description="Games that a group plays against a past version after sampling it; 0: as many as the "
         "group has. The paper samples for every game. A larger number keeps fewer versions in play and makes "
@@ -40,8 +49,7 @@ class RolloutConfig(Section):
         "sparse", description="Encoding of observations sent to inference. sparse leaves out zeros; zstd compresses. "
         "Segments are always sent as changes from timestep to timestep; zstd compresses these as well.")
     schedule_poll_seconds: float = Field(
-        2.0, ge=0.01, description="Interval at which team spirit and the advantage horizon are read from the "
-        "run's state.")
+        2.0, ge=0.01, description="Interval at which the schedules are read from the run's state.")
     drain_seconds: float = Field(
         10.0, ge=0, description="Time to send finished segments after SIGTERM, at most half of "
         "lifecycle.grace_seconds.")

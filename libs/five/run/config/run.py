@@ -103,6 +103,12 @@ class RunConfig(Section):
         if archive == 0 or self.league.add_every_versions % archive:
             raise ValueError(f"league.add_every_versions {self.league.add_every_versions} must be a multiple "
                              f"of store.archive_every {archive}: past opponents are loaded from the archive")
+        rollout = self.services.rollout
+        if (rollout.environment == "remote" and not rollout.snapshot_bots
+                and max(self.schedules.middle_fraction.values) > 0):
+            raise ValueError("schedules.middle_fraction is above 0, but the policy's games cannot be snapshotted with "
+                             "services.rollout.environment remote: set it to local, or name bots in "
+                             "services.rollout.snapshot_bots")
         segment = self.learning.samples_per_segment
         if self.buffer.capacity_samples < segment:
             raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} is below one segment "

@@ -9,7 +9,7 @@ import pytest
 from five.services.controller.autoscaler.signals import COUNTERS
 from five.services.inference.metrics import Meter as InferenceMeter
 from five.services.optimizer import __main__ as optimizer_main
-from five.services.rollout.game_group import GroupProgress
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.metrics import RolloutMeter
 from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_rollout_sender import Optimizer, blocked, segment, sender

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from five.services.controller.console.bottleneck import bottleneck
-from five.services.rollout.game_group import GroupProgress
+from five.services.rollout.group_progress import GroupProgress
 from five.services.rollout.metrics import RolloutMeter
 from rapid.store.leases import Instance
 

@@ -60,6 +60,8 @@ def test_long_reason_is_cut() -> None:
      "learning rate to ?", 9),
     ({"name": "team_spirit", "after": {"ramps": [{"start": 7, "to": 0.5}]}, "reverts": "1-0"}, "team spirit restored",
      7),
+    ({"name": "learning_rate", "after": {"unit": "hero_steps", "ramps": [{"start": 10**6, "to": 1}]}},
+     "learning rate to 1", None),
     ({"name": "team_spirit", "after": {"ramps": []}}, "team spirit to ?", None),
     ({"name": "team_spirit", "after": {}}, "team spirit to ?", None), ({}, "schedule to ?", None)])
 def test_schedule_change_shows_its_last_ramp(row: dict[str, Any], label: str, version: int | None) -> None:

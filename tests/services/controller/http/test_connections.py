@@ -76,6 +76,7 @@ def test_idle_connections_do_not_fill_the_server(redis_client: redis.Redis, redi
 def test_longest_idle_connection_closes_first(redis_client: redis.Redis, redis_url: str) -> None:
     with live(redis_url, LimitsConfig(connections=4)) as rest, streaming(rest, 1) as (busy,), idle(rest, 2) as (
             first, second):
+        eventually(lambda: len(rest._server.server_state.connections) == 3)  # the second one is idle before the request
         first.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")  # makes the second one the longest idle
         assert first.recv(1 << 16).startswith(b"HTTP/1.1 200")
         with idle(rest, 2) as new:

@@ -33,7 +33,7 @@ WISH = {"name": "wider", "overrides": ["model.lstm=16"]}
     (RampRequest, RAMP, "start", VERSION), (RampRequest, RAMP, "length", VERSION),
     (RampRequest, RAMP, "to", ([0, -1e300, 5], [math.nan, math.inf, None])),
     (RampRequest, RAMP, "epoch", ([0, *EPOCH[0]], EPOCH[1])),
-    (RevertChangeRequest, {}, "start", VERSION),
+    (RevertChangeRequest, {}, "start", ([None, *VERSION[0]], VERSION[1][:-1])),
     (RevertChangeRequest, {"start": 0}, "epoch", ([0, *EPOCH[0]], EPOCH[1])),
     (RevertRequest, {}, "to", VERSION), (RevertRequest, {"to": 0}, "epoch", (EPOCH[0], [0, *EPOCH[1]])),
     (RevertRequest, {"to": 0}, "warm_up_versions", ([0, 100_000], [-1, 100_001, "5", 5.0, True, None])),
@@ -70,7 +70,7 @@ def test_a_field_has_these_limits(model: type[BaseModel], body: dict[str, Any], 
 
 @pytest.mark.parametrize(("model", "body", "defaults"), [
     (Reason, {}, {"reason": ""}), (RampRequest, RAMP, {"reason": "", "epoch": None}),
-    (RevertChangeRequest, {"start": 0}, {"reason": "", "epoch": None}),
+    (RevertChangeRequest, {}, {"start": None, "reason": "", "epoch": None}),
     (RevertRequest, {"to": 0}, {"warm_up_versions": 0, "epoch": None, "reason": ""}),
     (DerivePlanRequest, WISH, {"hold": False, "warm_up_versions": None}),
     (ApplyRequest, {"digest": "0" * 64}, {"hold": None, "reason": ""}),

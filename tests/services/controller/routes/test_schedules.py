@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from five.agent.schedules import load_schedules, value_at
+from five.run.load import load
 from tests.services.live_controller import VIEWER, LiveController, live, problem
 
 PATH = "/v1/schedules/learning_rate"
@@ -106,7 +107,8 @@ def test_change_is_recorded_and_reverted(rest: LiveController) -> None:
     publish(rest, 15)
     line = rest.ask("GET", "/v1/schedules/history", VIEWER).json()["items"][0]
     assert (line["id"], line["who"], line["name"], line["reason"]) == (change, "ada", "learning_rate", "finer")
-    assert line["before"] == {"initial": 5e-5, "ramps": []} and line["after"]["ramps"][0]["to"] == 1e-6
+    assert line["before"] == {"initial": 5e-5, "ramps": [], "unit": "versions"}
+    assert line["after"]["ramps"][0]["to"] == 1e-6
     event = events(rest)[-1]
     assert event["before"] == line["before"] and event["after"] == line["after"]
 
@@ -126,6 +128,17 @@ def test_change_is_recorded_and_reverted(rest: LiveController) -> None:
     problem(rest.ask("POST", "/v1/schedules/history/1-1/revert", json={"start": 20}), 404, "not-found")
 
 
+def test_change_that_the_configuration_would_refuse(redis_client: redis.Redis, redis_url: str) -> None:
+    path, ramp = "/v1/schedules/middle_fraction", {"start": 6, "length": 0, "to": 0.5}
+    with live(redis_url, file_config=load("laptop-1v1", ["services.rollout.environment=remote"])) as remote:
+        refused = remote.ask("PUT", path, json=ramp, headers={"If-Match": "*"})
+        assert "services.rollout.snapshot_bots" in problem(refused, 422, "invalid")["detail"]
+        assert remote.ask("PUT", path, json={**ramp, "to": 0.0}, headers={"If-Match": "*"}).status_code == 200
+    for overrides in ([], ["services.rollout.environment=remote", "services.rollout.snapshot_bots=[scripted]"]):
+        with live(redis_url, file_config=load("laptop-1v1", overrides)) as able:
+            assert able.ask("PUT", path, json=ramp, headers={"If-Match": "*"}).status_code == 200
+
+
 def test_change_for_another_epoch_is_refused(rest: LiveController) -> None:
     record = rest.state.record()
     assert record is not None
@@ -141,3 +154,19 @@ def test_unchanged_schedule_is_not_sent_again(rest: LiveController) -> None:
         again = rest.ask("GET", path, headers={"If-None-Match": first.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"") and again.headers["etag"] == first.headers["etag"]
         assert rest.ask("GET", path, headers={"If-None-Match": "garbage"}).status_code == 200
+
+
+def test_schedule_in_hero_steps(rest: LiveController) -> None:
+    ramp = {"start": 1000, "length": 1000, "from": 1e-4, "to": 3e-4}
+    rest.state.set_document("schedules", {"learning_rate": {
+        "initial": 1e-4, "ramps": [ramp], "unit": "hero_steps"}}, "ada")
+    rest.context.series.append("versions", {"version": 4, "hero_steps": 1500})
+    now = rest.ask("GET", PATH).json()
+    assert (now["version"], now["hero_steps"], now["next_start"]) == (4, 1500, 2250)
+    assert now["value"] == pytest.approx(2e-4)
+    assert rest.ask("GET", "/v1/status").json()["hyperparameters"]["learning_rate"] == pytest.approx(2e-4)
+    assert "hero-steps, 1500" in problem(put(rest, 1499, 5, 1e-6), 422, "invalid")["detail"]
+    changed = put(rest, 1600, 400, 1e-4).json()
+    assert changed["schedule"]["ramps"][-1] == {"start": 1600, "length": 400, "from": pytest.approx(2.2e-4), "to": 1e-4}
+    back = rest.ask("POST", f"/v1/schedules/history/{changed['change']}/revert", json={})
+    assert back.status_code == 200 and at(rest, 2250) == pytest.approx(3e-4)

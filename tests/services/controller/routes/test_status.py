@@ -20,7 +20,7 @@ def test_new_run_has_an_empty_status(api: Api) -> None:
     since = found.pop("since")
     assert since > 1e9 and found == {
         "run": RUN, "status": "starting", "by": "test", "reason": "created", "version": None, "services": {},
-        "hyperparameters": hyperparameters_at(SchedulesConfig(), 0).as_dict(),
+        "hyperparameters": hyperparameters_at(SchedulesConfig(), 0, 0).as_dict(),
         "newest": {"versions": None, "ratings": None}, "autoscaler": {}, "epoch": 1, "record_revision": 1,
         "publisher": None, "drift": [], "stalled_seconds": 0.0, "waiting_for": [], "faults": {}}
 
