@@ -138,6 +138,20 @@ def test_draft_command_output(archive: ArchivedVersions, capsys: pytest.CaptureF
                                        "win_probability": [0.7, 0.4]})], archive.folder.evidence)
     assert "over 1 games of self-play (versions 4 to 4)" in five("--calibration")[1]
     assert json.loads(five("--calibration", "--json")[1])["games"] == 1
+    assert "30 games of self-play are required" in five("--calibration")[1]
+
+
+@pytest.mark.parametrize(("right", "words"), [(0.5, "the win head knows nothing"), (0.8, "better than a constant")])
+def test_draft_says_what_its_win_head_knows(archive: ArchivedVersions, capsys: pytest.CaptureFixture[str],
+                                            right: float, words: str) -> None:
+    """The verdict is on every draft. ``right``: the probability given to the winner."""
+    save_evidence([Record(f"{n}-0", 0.0, {
+        "lineup": [[0], [1]], "winner": ("radiant", "dire")[n % 2], "outcome": "selfplay", "version": 4,
+        "win_probability": [(right, 1 - right)[n % 2], (1 - right, right)[n % 2]]}) for n in range(40)],
+        archive.folder.evidence)
+    for arguments in ([], ["--calibration"]):
+        assert main(["draft", *arguments]) == 0
+        assert words in capsys.readouterr().out
 
 
 def test_mirror_match_has_no_draft(archive: ArchivedVersions) -> None:

@@ -15,8 +15,8 @@ from five.cli.interruption import Interruption
 from five.cli.main import main
 
 
+@pytest.mark.usefixtures("own_handlers")
 def test_first_signal_ends_a_wait_and_second_hurries() -> None:
-    before = signal.getsignal(signal.SIGTERM)
     with Interruption() as interruption:
         assert not interruption.wait(0.01) and interruption.number is None
         threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
@@ -25,30 +25,23 @@ def test_first_signal_ends_a_wait_and_second_hurries() -> None:
         assert interruption.number == signal.SIGTERM and not interruption.hurried()
         os.kill(os.getpid(), signal.SIGINT)
         assert interruption.wait(0) and interruption.hurried() and interruption.number == signal.SIGTERM
-    try:
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # the process is ending
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # the process is ending
 
 
+@pytest.mark.usefixtures("own_handlers")
 def test_signal_raises_in_a_block_and_once() -> None:
-    try:
-        with Interruption() as interruption:
-            with pytest.raises(KeyboardInterrupt) as raised, interruption.raising():
-                os.kill(os.getpid(), signal.SIGTERM)
-                time.sleep(5)
-            assert raised.value.args == (signal.SIGTERM,)
+    with Interruption() as interruption:
+        with pytest.raises(KeyboardInterrupt) as raised, interruption.raising():
             os.kill(os.getpid(), signal.SIGTERM)
-            with pytest.raises(KeyboardInterrupt), interruption.raising():
-                pytest.fail("a signal from before the block raises at its start")
-        with Interruption() as interruption, pytest.raises(KeyboardInterrupt), interruption.raising():
-            with suppress(BaseException):  # as a destructor does
-                os.kill(os.getpid(), signal.SIGTERM)
-                time.sleep(5)
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+            time.sleep(5)
+        assert raised.value.args == (signal.SIGTERM,)
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt), interruption.raising():
+            pytest.fail("a signal from before the block raises at its start")
+    with Interruption() as interruption, pytest.raises(KeyboardInterrupt), interruption.raising():
+        with suppress(BaseException):  # as a destructor does
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
 
 
 def test_handlers_are_restored_without_a_signal() -> None:

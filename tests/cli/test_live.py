@@ -167,3 +167,13 @@ def test_train_wraps_no_line_on_an_80_column_terminal(cluster: FakeCluster, monk
     assert any("hero-steps/s" in line and "123,456" in line for line in lines)
     assert any("evaluator-0 keeps failing" in line for line in lines)
     assert max(len(line) for line in lines) == 80
+
+
+def test_panel_shows_heads_relative_to_their_limits(cluster: FakeCluster) -> None:
+    heads = {"of_max_entropy_action": 0.291, "of_max_entropy_delay": 0.998, "of_chance_win_probability": 0.874}
+    cluster.series.append("versions", VERSION | heads)
+    console = Console(width=80, record=True, file=open(os.devnull, "w"))
+    console.print(view_of(cluster).render())
+    text = console.export_text()
+    assert "max. entropy   action 29 %   delay 100 %" in text
+    assert "loss of chance win 87 %" in text

@@ -1,13 +1,12 @@
 """`five ablate FILE`: run the missing trials of an ablation and write its table and page."""
 
-import json
 from pathlib import Path
 
 from five.ablation import page, parallel
 from five.ablation.config import read
 from five.ablation.evaluation import Anchors
 from five.ablation.results import AblationResults, assemble
-from five.ablation.runner import Ablation
+from five.ablation.runner import Ablation, read_description
 from five.local.run_folder import ROOT
 from rapid.atomic_file import replace_text
 
@@ -53,7 +52,7 @@ def collect(ablation: Ablation) -> AblationResults:
 def write(ablation: Ablation) -> str:
     """Write table and page of the finished trials. Return the table."""
     outcome = collect(ablation)
-    about = json.loads((ablation.folder / "ablation.json").read_text(encoding="utf-8"))
+    about = read_description(ablation.description)
     table = page.text(ablation.config, outcome, about)
     replace_text(ablation.folder / "table.md", table)
     replace_text(ablation.folder / "page.html", page.render(ablation.config, outcome, about))

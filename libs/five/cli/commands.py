@@ -4,17 +4,32 @@ import argparse
 import os
 from pathlib import Path
 
-from five.cli import anneal, backup, bench, console, draft, numbers, play, repair, rest_commands, surgery, tokens
+from five.cli import (
+    agents,
+    anneal,
+    backup,
+    bench,
+    console,
+    draft,
+    numbers,
+    play,
+    repair,
+    rest_commands,
+    surgery,
+    tokens,
+)
 from five.cli.interruption import default_action
-from five.cli.run_selection import controller_of
+from five.cli.run_selection import controller_of, require_agent_alone
 from five.local.rest_client import ApiError
 from five.local.run_folder import RunUnavailable, find_run
+from five.packed_agents.errors import AgentUnavailable
 from five.run.load import ConfigError, presets
 from rapid.rpc.errors import CallFailed
 from rapid.store.errors import StoreUnreachable
 
 # Errors whose message is for the user.
-EXPECTED = (ConfigError, RunUnavailable, ApiError, CallFailed, StoreUnreachable, RuntimeError, TimeoutError)
+EXPECTED = (ConfigError, AgentUnavailable, RunUnavailable, ApiError, CallFailed, StoreUnreachable, RuntimeError,
+            TimeoutError)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,8 +49,11 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="resume a run; by default the last one")
     train.add_argument("--accept-changes", action="store_true", help="with --resume: change the run's configuration by "
                        "--set, --seed and --redis-url")
+    train.add_argument("--from", dest="agent", metavar="AGENT", help="begin with the weights of a packed agent (name "
+                       "or folder); the game and model are the agent's, the rest its run's or --preset's")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
+    agents.add_arguments(commands.add_parser("agents", help="list packed agents, which need no run"))
     rest_commands.add_commands(commands)
     tokens.add_arguments(commands.add_parser("token", help="manage named tokens of the REST API"))
 
@@ -46,9 +64,10 @@ def parser() -> argparse.ArgumentParser:
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
     evaluate.add_argument("--run", help="name of the run; by default the last one")
+    evaluate.add_argument("--agent", help=f"{agents.HELP}; it plays in this process, without a run")
     evaluate.add_argument("--version", type=int, default=-1, help="version to play; by default the newest")
-    evaluate.add_argument("--against", default="scripted",
-                          help="opponent: random, scripted-easy, scripted, scripted-hard, or a version")
+    evaluate.add_argument("--against", default="scripted", help="opponent: random, scripted-easy, scripted, "
+                          "scripted-hard, a version, or a packed agent, which plays in this process")
     evaluate.add_argument("--games", type=numbers.games, default=100)
     evaluate.add_argument("--seed", type=numbers.seed, default=0)
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -56,6 +75,8 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--greedy", action="store_true", help="take the most probable actions; plays in this process")
     evaluate.add_argument("--offline", action="store_true",
                           help="play in this process; a run that has ended is always played here")
+    evaluate.add_argument("--replay", type=Path, metavar="FILE",
+                          help="with --agent: record the first game in this file")
 
     playing = commands.add_parser("games", help="play the game's bots against each other and print statistics of "
                                   "their games")
@@ -83,9 +104,16 @@ def parser() -> argparse.ArgumentParser:
     ablation.add_argument("file", help="the ablation's YAML file (docs/ablations.md)")
     ablation.add_argument("--report", action="store_true", help="only write table and page of the finished runs")
 
+    sweeping = commands.add_parser("sweep", help="search for the best values of a preset's keys, and confirm them")
+    sweeping.add_argument("file", help="the sweep's YAML file (benchmarks/sweeps has an example)")
+    sweeping.add_argument("--report", action="store_true", help="only write table and page of the finished runs")
+    sweeping.add_argument("--yaml", action="store_true", help="only print the winner's overrides as options --set "
+                          "KEY=VALUE of five train, values in YAML")
+
     watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
     watch.add_argument("replay", nargs="?", help="replay file; by default the newest of a run")
     watch.add_argument("--run", help="run whose newest replay is rendered; by default the last run")
+    watch.add_argument("--agent", help=f"render the replay of a packed agent: {agents.HELP}")
     watch.add_argument("--out", help="output file (.gif or .mp4); by default the replay's name with .mp4")
     watch.add_argument("--speed", type=numbers.positive(), default=8.0, help="game seconds a second of film")
     watch.add_argument("--seconds", type=numbers.positive(), help="longest length of the film")
@@ -128,7 +156,9 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.redis_url:
                 overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
             return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume,
-                         arguments.accept_changes)
+                         arguments.accept_changes, arguments.agent)
+        case "agents":
+            return agents.run(arguments)
         case "config" if arguments.key is not None:
             from five.cli.configuration import config
 
@@ -154,8 +184,12 @@ def run(arguments: argparse.Namespace) -> int:
         case "repair":
             return repair.run(arguments)
         case "eval":
-            from five.cli.evaluate import evaluate
+            from five.cli.evaluate import evaluate, evaluate_agent
 
+            require_agent_alone(arguments)
+            if arguments.agent:
+                return evaluate_agent(arguments.agent, arguments.against, arguments.games, arguments.seed,
+                                      arguments.json, arguments.greedy, arguments.replay)
             return evaluate(find_run(arguments.run), arguments.version, arguments.against, arguments.games,
                             arguments.seed, arguments.json, arguments.greedy, arguments.offline)
         case "games":
@@ -173,9 +207,16 @@ def run(arguments: argparse.Namespace) -> int:
             from five.cli.ablate import ablate
 
             return ablate(Path(arguments.file), arguments.report)
-        case "watch":
-            from five.cli.watch import newest, watch
+        case "sweep":
+            from five.cli.sweep import sweep
 
+            return sweep(Path(arguments.file), arguments.report, arguments.yaml)
+        case "watch":
+            from five.cli.watch import newest, watch, watch_agent
+
+            require_agent_alone(arguments)
+            if arguments.agent:
+                return watch_agent(arguments.agent, arguments.out, arguments.speed, arguments.seconds)
             replay = arguments.replay or str(newest(find_run(arguments.run).path / "replays"))
             return watch(replay, arguments.out, arguments.speed, arguments.seconds)
         case "scale":

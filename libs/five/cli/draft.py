@@ -1,17 +1,21 @@
 """`five draft`: show the win probability of each open pick of a draft, and the evidence for it."""
 
 import argparse
-import dataclasses
 import json
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from five.agent.draft.pick_order import DraftError
 from five.cli import numbers
-from five.cli.run_selection import add_address, controller_of
+from five.cli.agents import HELP
+from five.cli.run_selection import add_address, controller_of, require_agent_alone
 from five.local.rest_client import ControllerClient
-from five.local.run_folder import RunFolder, find_run
+from five.local.run_folder import find_run
+
+if TYPE_CHECKING:  # they need torch, which takes a second to import
+    from five.evaluation.archived_versions import ArchivedVersions
+    from five.packed_agents.draft_archive import AgentArchive
 
 Arguments = argparse.Namespace
 
@@ -19,6 +23,7 @@ Arguments = argparse.Namespace
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_address(parser)
+    parser.add_argument("--agent", help=f"win head of a packed agent: {HELP}")
     parser.add_argument("--version", type=int, default=-1, help="version whose win head is used; by default the newest "
                         "table's, otherwise the newest archived")
     for team in ("radiant", "dire"):
@@ -41,14 +46,23 @@ def _names(text: str) -> list[str]:
 
 
 def run(arguments: Arguments) -> int:
-    """Run the command: with --url over REST, otherwise from the run's folder. Return the exit status.
+    """Run the command: of a packed agent, with --url over REST, otherwise from the run's folder. Return the exit
+    status.
 
-    Raises ApiError, RunUnavailable, RuntimeError.
+    Raises AgentUnavailable, ApiError, RunUnavailable, RuntimeError.
     """
+    require_agent_alone(arguments)
     try:
+        if arguments.agent:
+            from five.packed_agents.draft_archive import AgentArchive
+            from five.packed_agents.folder import find_agent
+
+            return _run_locally(AgentArchive(find_agent(arguments.agent)), arguments)
         if arguments.url:
             return _remote(controller_of(arguments), arguments)
-        return _run_locally(find_run(arguments.run), arguments)
+        from five.evaluation.archived_versions import ArchivedVersions
+
+        return _run_locally(ArchivedVersions(find_run(arguments.run)), arguments)
     except DraftError as error:
         raise RuntimeError(str(error)) from None
 
@@ -70,20 +84,19 @@ def _remote(controller: ControllerClient, arguments: Arguments) -> int:
     return 0
 
 
-def _run_locally(folder: RunFolder, arguments: Arguments) -> int:
+def _run_locally(archive: "ArchivedVersions | AgentArchive", arguments: Arguments) -> int:
     from five.agent.draft.advice import advise
+    from five.agent.draft.evidence import calibration_json
     from five.agent.draft.summary import summarize_draft
-    from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.saved_state import load_evidence
     from five.run import draft_tables
 
-    archive = ArchivedVersions(folder)
     tables = draft_tables.DraftTableStore(archive.blobs, archive.config.name)
     if arguments.tables:
         _tables([{"name": name, **tables.about(name)} for name in tables.names()], arguments)
         return 0
-    evidence = load_evidence(folder.evidence)
-    reliability = dataclasses.asdict(evidence.calibration())
+    evidence = load_evidence(archive.folder.evidence)
+    reliability = calibration_json(evidence.calibration())
     if arguments.calibration:
         _calibration(reliability, arguments)
         return 0
@@ -95,7 +108,7 @@ def _run_locally(folder: RunFolder, arguments: Arguments) -> int:
     return 0
 
 
-def _load_leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
+def _load_leaves(archive: "ArchivedVersions | AgentArchive", tables: Any, arguments: Arguments) -> Any:
     """Return the requested table: the stored one, or a new one, which is stored."""
     from five.evaluation.draft_table import make
     from five.run import draft_tables
@@ -150,6 +163,8 @@ def _calibration(found: dict[str, Any], arguments: Arguments) -> None:
         print(json.dumps(found, indent=1))
         return
     print(calibration_line(found))
+    if verdict := verdict_line(found):
+        print(verdict)
     for row in found["bins"]:
         if row["games"]:
             print(f"  predicted {100 * row['predicted']:5.1f} %   won {100 * row['won']:5.1f} % ("
@@ -163,6 +178,21 @@ def calibration_line(found: dict[str, Any]) -> str:
     return (f"calibration of the win head over {found['games']:,} games of self-play (versions {found['first']} to "
             f"{found['last']}): off by {100 * found['error']:.1f} points on average; Brier score {found['brier']:.3f}, "
             f"{found['brier_constant']:.3f} for a constant prediction")
+
+
+def verdict_line(found: dict[str, Any]) -> str:
+    """Return whether the win head predicts better than a constant, as one line; "" without games."""
+    from five.agent.draft.evidence import VERDICT_GAMES
+
+    if not found["games"]:
+        return ""
+    if found.get("is_informative") is None:
+        return f"whether the win head knows anything is unknown: {VERDICT_GAMES} games of self-play are required"
+    gain = f"{found['brier_constant'] - found['brier']:.4f} ± {found['gain_error']:.4f}"
+    if found["is_informative"]:
+        return f"the win head predicts better than a constant: its Brier score is lower by {gain} (standard error)"
+    return (f"the win head knows nothing, so that these values are noise: its Brier score is lower than a constant's "
+            f"by {gain}, and two standard errors are required")
 
 
 def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: Arguments) -> None:
@@ -179,6 +209,8 @@ def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: 
     moving = {"R": "Radiant", "D": "Dire", "": ""}[found["to_move"]]
     ending = f"with optimal picks of both from here; {moving} picks next" if moving else "at the game's start"
     print(f"Radiant wins {100 * found['win']:.1f} %, Dire {100 - 100 * found['win']:.1f} %, {ending}")
+    if reliability is not None and not reliability.get("is_informative") and (verdict := verdict_line(reliability)):
+        print(verdict)
     if found["choices"]:
         print(f"\n{'pick':20s} {moving + ' wins':>14s}   played   rarest pair with the picks so far")
     for row in found["choices"]:
@@ -187,6 +219,8 @@ def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: 
     print(f"\nsupport: {support_line(found)}")
     if reliability is not None:
         print(calibration_line(reliability))
+        if reliability.get("is_informative"):
+            print(verdict_line(reliability))
 
 
 def pair(rarest: dict[str, Any] | None) -> str:

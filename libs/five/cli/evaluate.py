@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dota.config import GameConfig
+from dota.replay import Replay
 from five.agent.ratings import wilson_interval
 from five.clients.evaluator import EvaluatorClient, MatchResult
 from five.evaluation.saved_state import save_evidence, save_record
@@ -20,6 +23,10 @@ from rapid.store.connection import connect, require_reachable
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
+if TYPE_CHECKING:  # they need torch, which takes a second to import
+    from five.evaluation.archived_versions import ArchivedVersions
+    from five.evaluation.match import Contestant
+
 MATCH_SECONDS = 3600.0
 
 
@@ -27,20 +34,48 @@ def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: in
              greedy: bool = False, offline: bool = False) -> int:
     """Play a match and print the result. Return the exit status.
 
-    A running run's evaluator plays it. For a run that has ended, and with ``offline`` or ``greedy``, this process
-    plays it from archived versions. Raises RunUnavailable, CallFailed, ConfigError.
+    A running run's evaluator plays it. For a run that has ended, for a packed agent as the opponent, and with
+    ``offline`` or ``greedy``, this process plays it from archived versions. Raises RunUnavailable, CallFailed,
+    ConfigError, AgentUnavailable.
     """
+    from dota.vec_game import BOTS
+
+    here = offline or greedy or not (against in BOTS or against.isdigit())
     try:
-        cluster = None if offline or greedy else folder.cluster()
+        cluster = None if here else folder.cluster()
     except RunUnavailable:
         cluster = None
     outcome = _offline(folder, version, against, games, seed, greedy) if cluster is None else \
         _on_evaluator(folder, cluster, version, against, games, seed)
+    _print_outcome(f"version {outcome['version']}", outcome, as_json)
+    return 0
+
+
+def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool, greedy: bool = False,
+                   replay: Path | None = None) -> int:
+    """Play a match of a packed agent in its own game, in this process, and print the result. Return the exit status.
+
+    Raises AgentUnavailable, ConfigError.
+    """
+    from five.evaluation.match import Contestant
+    from five.packed_agents.folder import find_agent
+
+    agent = find_agent(name)
+    game, label = agent.config.game, agent.card.name
+    for change in agent.rule_changes:
+        print(f"the rules have changed since agent {label!r} was evaluated: {change}", file=sys.stderr)
+    outcome = {"agent": label, **_play(game, Contestant(label, agent.policy()), _opponent(against, game), games, seed,
+                                       greedy, replay)}
+    _print_outcome(f"agent {label}", outcome, as_json)
+    return 0
+
+
+def _print_outcome(player: str, outcome: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(outcome))
-        return 0
+        return
     low, high = outcome["win_rate_interval"]
-    print(f"version {outcome['version']} against {against}: won {outcome['won']}, lost {outcome['lost']}, drawn "
+    print(f"{player} against {outcome['against']}: won {outcome['won']}, lost {outcome['lost']}, drawn "
           f"{outcome['drawn']} of {outcome['games']} games (score {100 * low:.0f} to {100 * high:.0f} %, 95 % "
           "confidence, a drawn game is half a win)")
     print(f"mean length {outcome['mean_game_seconds']:.0f} s of game time")
@@ -48,7 +83,6 @@ def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: in
         print(f"  {name.replace('_', ' '):12s} {value:9.1f}   opponent {outcome['opponent_statistics'][name]:9.1f}")
     if outcome["replay"]:
         print(f"replay: {outcome['replay']}    render it with: five watch {outcome['replay']}")
-    return 0
 
 
 def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against: str, games: int, seed: int
@@ -72,25 +106,57 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
 
 def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool) -> dict[str, Any]:
     """Play the match from archived versions. Games come in pairs with sides swapped, so an odd number is rounded up."""
-    from dota.vec_game import BOTS
     from five.evaluation.archived_versions import ArchivedVersions
-    from five.evaluation.match import Contestant, play
+    from five.evaluation.match import Contestant
 
-    if against not in BOTS and not against.isdigit():
-        raise ConfigError(f"--against {against!r}: expected a version's number or one of {', '.join(BOTS)}")
     archive = ArchivedVersions(folder)
+    opponent = _opponent(against, archive.config.game, archive)
     number, policy, _ = archive.load(version)
-    opponent = Contestant.bot(against) if against in BOTS else Contestant(f"version-{against}",
-                                                                          archive.load(int(against))[1])
     path = folder.path / "replays" / f"version-{number}-{opponent.name}-{seed}.replay"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    match = play(archive.config.game, Contestant(f"version-{number}", policy), opponent, (games + 1) // 2, seed,
-                 greedy=greedy, record=lambda replay, final: replay.save(path, final))
+    return {"version": number, **_play(archive.config.game, Contestant(f"version-{number}", policy), opponent, games,
+                                       seed, greedy, path), "against": against}
+
+
+def _opponent(against: str, game: GameConfig, archive: "ArchivedVersions | None" = None) -> "Contestant":
+    """Return a bot, a version of the archive, or a packed agent that is brought over to the game.
+
+    Raises ConfigError for an unknown opponent, VersionNotArchived, AgentUnavailable.
+    """
+    from dota.vec_game import BOTS
+    from five.evaluation.match import Contestant
+    from five.packed_agents.errors import AgentUnavailable
+    from five.packed_agents.folder import find_agent
+
+    if against in BOTS:
+        return Contestant.bot(against)
+    if archive is not None and against.isdigit():
+        return Contestant(f"version-{against}", archive.load(int(against))[1])
+    try:
+        agent = find_agent(against)
+    except AgentUnavailable as error:
+        kinds = "one of" if archive is None else "a version's number, one of"
+        raise ConfigError(f"--against {against!r}: expected {kinds} {', '.join(BOTS)}, or a packed agent ({error})"
+                          ) from None
+    if heroes := agent.untrained_heroes(game):
+        print(f"agent {agent.card.name!r} has never played {', '.join(heroes)}", file=sys.stderr)
+    return Contestant(agent.card.name, agent.policy(game))
+
+
+def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: int, seed: int, greedy: bool,
+          path: Path | None) -> dict[str, Any]:
+    from five.evaluation.match import play
+
+    def record(replay: Replay, final: int) -> None:
+        assert path is not None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replay.save(path, final)
+
+    match = play(game, first, second, (games + 1) // 2, seed, greedy=greedy, record=None if path is None else record)
     won, drawn, lost = match.counts
     ours, theirs = match.statistics()
-    return {"version": number, "against": against, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
+    return {"against": second.name, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
             "win_rate_interval": list(match.interval()), "mean_game_seconds": match.seconds, "statistics": ours,
-            "opponent_statistics": theirs, "replay": str(path)}
+            "opponent_statistics": theirs, "replay": "" if path is None else str(path)}
 
 
 def render_report(data: Path) -> int:

@@ -20,6 +20,9 @@ STALE_SECONDS = 120.0
 LINE_WIDTH = 80  # columns of a plain line at most
 CELLS_PER_ROW = 3  # names with their values that fit 80 columns side by side
 NAME_WIDTH, VALUE_WIDTH = 14, 8  # columns of a name and of its value
+# Names of the heads by their names in a version's record.
+ACTION_HEADS = {"action": "action", "delay": "delay", "offset": "offset", "unit": "unit"}
+AUXILIARY_HEADS = {"win_probability": "win", "net_worth_rank": "rank", "building_events": "buildings"}
 RECENT_GAMES = 60  # games whose statistics are averaged
 
 
@@ -67,7 +70,7 @@ class LiveView:
         if self._until is not None:
             left = max(self._until - time.time(), 0)
             title += f"   {int(left // 60)}:{int(left % 60):02d} left"
-        return Panel(Group(self._figures(newest), self._ratings(), self._services(live),
+        return Panel(Group(self._figures(newest), *_heads(newest), self._ratings(), self._services(live),
                            _line(f"bottleneck: {bottleneck(live, newest)}", "yellow"), *self._warnings(newest),
                            *(_line(warning.partition("\n")[0], "bold red") for warning in warnings)),
                      title=title, expand=True)
@@ -120,6 +123,18 @@ class LiveView:
         if newest.get("skipped"):
             out.append(_line("gradient steps were skipped: see the optimizer's log", "bold red"))
         return out
+
+
+def _heads(newest: dict[str, Any]) -> list[Text]:
+    """Return a line on the action heads and one on the auxiliary heads, as far as the version's record has them."""
+    out = []
+    for title, prefix, heads in (("max. entropy", "of_max_entropy_", ACTION_HEADS),
+                                 ("loss of chance", "of_chance_", AUXILIARY_HEADS)):
+        shares = [f"{name} {100 * newest[prefix + head]:.0f} %" for head, name in heads.items()
+                  if newest.get(prefix + head) is not None]
+        if shares:
+            out.append(_line(f"{title:<{NAME_WIDTH}} {'   '.join(shares)}"))
+    return out
 
 
 def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any], faults: Iterable[str] = (),

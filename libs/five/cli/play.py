@@ -2,20 +2,26 @@
 
 import argparse
 import json
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from five.cli.agents import HELP
 from five.cli.console import link
-from five.cli.run_selection import add_address, controller_of
-from five.local.rest_client import ControllerClient
+from five.cli.interruption import Interruption, default_action
+from five.cli.run_selection import add_address, controller_of, require_agent_alone
+from five.local.rest_client import ApiError, ControllerClient
 
 PLAYERS = ("agent or newest (the newest version), a version's number, or a bot (random, scripted-easy, scripted, "
            "scripted-hard)")
+OF_A_RUN = ("close", "games", "game", "recordings", "save", "ratings", "json")  # options for a run that goes on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `five play`."""
     add_address(parser)
+    parser.add_argument("--agent", help=f"{HELP}; it is served here until Ctrl-C, without a run")
     parser.add_argument("--team", choices=("radiant", "dire"), help="open a game and take heroes of this side")
     parser.add_argument("--heroes", type=int, nargs="+", metavar="N", help="heroes to take, from 0; opens a game")
     parser.add_argument("--with", dest="mates", metavar="WHO", help=f"player of your side's other heroes: {PLAYERS}; "
@@ -34,8 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Open a game if the arguments describe one, and print a link. Return the exit status. Raises ApiError,
-    RunUnavailable."""
+    """Open a game if the arguments describe one, and print a link. Return the exit status. Raises AgentUnavailable,
+    ApiError, RunUnavailable."""
+    require_agent_alone(arguments)
+    if arguments.agent:
+        return _serve_agent(arguments)
     controller = controller_of(arguments)
     if arguments.close:
         controller.delete(f"play/games/{arguments.close}")
@@ -54,6 +63,38 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(controller.post("play/games", wish) if wish else controller.get("play"), indent=2))
     else:
         _link(controller, _game_request(arguments))
+    return 0
+
+
+def _serve_agent(arguments: argparse.Namespace) -> int:
+    """Serve a packed agent until Ctrl-C."""
+    for option in OF_A_RUN:
+        if getattr(arguments, option):
+            raise ApiError(f"--agent {arguments.agent} --{option}: not possible with a packed agent, which is served "
+                           "for this command only; use the page Play")
+    with default_action():
+        from five.local.version_host import host_version  # seconds
+        from five.packed_agents.folder import find_agent
+        from five.services.controller.console.static_files import BUILT
+
+    if not (BUILT / "index.html").is_file():
+        raise ApiError(f"{BUILT} is missing, so there is no page to play on: `make console` builds it, in half a "
+                       "minute")
+    agent = find_agent(arguments.agent)
+    for change in agent.rule_changes:
+        print(f"the rules have changed since this agent was evaluated: {change}", file=sys.stderr)
+    card, spec = agent.card, agent.spec
+    meta = {"schema": spec.schema, "layout": spec.layout.hash}
+    with Interruption() as interruption, suppress(KeyboardInterrupt):
+        with host_version(agent.config, card.training.version, agent.tensors(), meta,
+                          lambda text: print(text, file=sys.stderr), interruption.raising, interruption.hurried
+                          ) as cluster:
+            with interruption.raising():
+                controller = ControllerClient(cluster.folder.cluster().rest, cluster.folder.operator_token())
+                print(f"agent {card.name}: version {card.training.version} on the page; Ctrl-C ends it")
+                _link(controller, _game_request(arguments))
+            while not interruption.wait(1.0):
+                cluster.check()
     return 0
 
 

@@ -14,7 +14,8 @@ from five.cli.run_selection import add_address, controller_of
 from five.local.rest_client import ControllerClient
 
 SERIES = ("versions", "games", "ratings", "matches")
-SCHEDULES = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
+SCHEDULES = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds", "scripted_fraction",
+             "scripted_bot", "game_seconds", "middle_fraction", "building_health")
 Arguments = argparse.Namespace
 
 
@@ -154,8 +155,9 @@ def _schedules(parser: argparse.ArgumentParser) -> None:
     change = verbs.add_parser("set", help="change a value from a version on")
     change.add_argument("name", choices=SCHEDULES)
     change.add_argument("to", type=float, help="value after the change")
-    change.add_argument("--over", type=int, default=0, metavar="VERSIONS", help="versions of the change (0: at once)")
-    change.add_argument("--start", type=int, metavar="VERSION", help="first version of the change (by default two "
+    change.add_argument("--over", type=int, default=0, metavar="LENGTH", help="length of the change in the "
+                        "schedule's unit, versions or hero-steps (0: at once)")
+    change.add_argument("--start", type=int, metavar="START", help="start of the change in that unit (by default two "
                         "versions ahead)")
     _change(change)
     history = verbs.add_parser("history", help="list the changes, newest first")
@@ -163,8 +165,8 @@ def _schedules(parser: argparse.ArgumentParser) -> None:
     history.add_argument("--before", help="changes before this id")
     back = verbs.add_parser("revert", help="revert the newest change of a schedule")
     back.add_argument("change", help="id of the change; `five schedules history` lists them")
-    back.add_argument("--start", type=int, metavar="VERSION", help="first version of the revert (by default two "
-                      "versions ahead)")
+    back.add_argument("--start", type=int, metavar="START", help="start of the revert in the schedule's unit (by "
+                      "default two versions ahead)")
     _change(back)
 
 
@@ -255,11 +257,6 @@ def _show_slice(*columns: str) -> Callable[[ControllerClient, Arguments], None]:
     return run
 
 
-def _start_version(controller: ControllerClient, given: int | None) -> int:
-    """Return the given version, or one that is two versions ahead and so not yet published."""
-    return given if given is not None else (controller.get("status")["version"] or 0) + 2
-
-
 def _run_schedules(controller: ControllerClient, arguments: Arguments) -> None:
     match arguments.verb:
         case None:
@@ -273,12 +270,12 @@ def _run_schedules(controller: ControllerClient, arguments: Arguments) -> None:
             path = f"schedules/{arguments.name}"
             seen = controller.document(path)
             show(arguments, controller.put(path, {
-                "start": _start_version(controller, arguments.start), "length": arguments.over, "to": arguments.to,
-                "reason": arguments.reason}, seen.tag, **_dry_run_query(arguments)))
+                "start": seen.value["next_start"] if arguments.start is None else arguments.start,
+                "length": arguments.over, "to": arguments.to, "reason": arguments.reason}, seen.tag,
+                **_dry_run_query(arguments)))
         case _:
             show(arguments, controller.post(f"schedules/history/{arguments.change}/revert", {
-                "start": _start_version(controller,
-                                        arguments.start), "reason": arguments.reason}, **_dry_run_query(arguments)))
+                "start": arguments.start, "reason": arguments.reason}, **_dry_run_query(arguments)))
 
 
 def _run_matches(controller: ControllerClient, arguments: Arguments) -> None:

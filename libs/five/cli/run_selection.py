@@ -17,6 +17,13 @@ def add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token-file", type=Path, help="file with the token")
 
 
+def require_agent_alone(arguments: argparse.Namespace) -> None:
+    """Raise ApiError if --agent is given with an option that selects a run."""
+    for option in ("run", "url"):
+        if arguments.agent and getattr(arguments, option, None):
+            raise ApiError(f"--agent {arguments.agent} --{option}: a packed agent needs no run; give one of the two")
+
+
 def controller_of(arguments: argparse.Namespace) -> ControllerClient:
     """Return a client of the selected run's controller. Raises ApiError, RunUnavailable."""
     if not arguments.url:

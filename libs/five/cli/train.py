@@ -14,6 +14,7 @@ import redis
 from five.cli.console import link
 from five.cli.interruption import Interruption
 from five.cli.live import LiveView, plain
+from five.cli.origin import origin_of, store_origin
 from five.cli.terminal import Terminal, TerminalHandler
 from five.evaluation.saved_state import save_evidence, save_ladder, save_record
 from five.local.cluster import LocalCluster
@@ -21,6 +22,8 @@ from five.local.readiness import first_version_seconds, why_not_ready
 from five.local.rest_client import ApiError, ControllerClient
 from five.local.run_folder import ROOT, RunFolder, RunUnavailable, find_run, free_name
 from five.local.run_lock import RunLock
+from five.packed_agents.fine_tuning import fine_tuning_config, write_first_checkpoint
+from five.packed_agents.folder import PackedAgent, find_agent
 from five.rehearsal.runner import RehearsalRunner
 from five.reports import run_report
 from five.reports.tensorboard import TensorBoardWriter
@@ -46,18 +49,20 @@ NOTHING_LEARNED = 1  # exit status of a training that made no version
 
 
 def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resume: str | None,
-            accept_changes: bool = False, root: Path = ROOT) -> tuple[RunFolder, RunConfig, RunLock]:
-    """Return the folder, configuration and lock of a new or resumed run.
+            accept_changes: bool = False, root: Path = ROOT, agent: PackedAgent | None = None
+            ) -> tuple[RunFolder, RunConfig, RunLock]:
+    """Return the folder, configuration and lock of a new or resumed run. A new one begins with ``agent``, if given.
 
-    Raises ConfigError, RunUnavailable, and RunInUse while another process has the run.
+    Raises ConfigError, AgentUnavailable, RunUnavailable, and RunInUse while another process has the run.
     """
     if resume is None:
-        config = load(preset or DEFAULT_PRESET, overrides)
+        config = load(preset or DEFAULT_PRESET, overrides) if agent is None else \
+            fine_tuning_config(agent, preset, overrides)
         require_feasible(config)
         _require_tracing(config)
         folder = _new_folder(config, root) if name is None else RunFolder(root / renamed(config, name).name)
     else:
-        for option, value in (("--preset", preset), ("--name", name)):
+        for option, value in (("--preset", preset), ("--name", name), ("--from", agent and agent.path)):
             if value is not None:
                 raise ConfigError(f"{option} {value}: not possible with --resume, because a run keeps its name and "
                                   "configuration; --set changes single keys")
@@ -75,7 +80,12 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
         else:
             config = renamed(config, folder.name)
         folder.create()
+        if agent is not None and resume is None:
+            write_first_checkpoint(agent, folder, config)
         save(config, folder.config)
+        if resume is None:
+            named = preset or (DEFAULT_PRESET if agent is None else None)
+            origin_of(config, named, overrides, agent).save(folder.origin)
         undo.pop_all()
     return folder, config, lock
 
@@ -183,8 +193,10 @@ class OptionalTask:
 
 
 def train(preset: str | None, minutes: float | None, overrides: Sequence[str], name: str | None, resume: str | None,
-          accept_changes: bool = False) -> int:
+          accept_changes: bool = False, agent: str | None = None) -> int:
     """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status.
+
+    A new run begins with the packed agent ``agent``, if given.
 
     Training goes on when its terminal is closed. The first SIGINT or SIGTERM ends it in order; after a second one,
     processes that still run are killed. Raises KeyboardInterrupt with the signal if no version was made before.
@@ -192,7 +204,8 @@ def train(preset: str | None, minutes: float | None, overrides: Sequence[str], n
     with Interruption() as interruption:
         try:
             with interruption.raising():
-                folder, config, lock = prepare(preset, overrides, name, resume, accept_changes)
+                folder, config, lock = prepare(preset, overrides, name, resume, accept_changes,
+                                               agent=find_agent(agent) if agent else None)
         except OSError as error:
             raise RuntimeError(f"the run's folder cannot be written: {error}") from None
         with lock, Terminal() as terminal, _logging(folder, terminal):
@@ -209,7 +222,7 @@ def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Termin
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # ignored under nohup
         signal.signal(signal.SIGHUP, lambda *_: log.info("the terminal is closed; training continues"))
     with LocalCluster.start(folder, config, lambda text: terminal.say(text, "dim"), lock, interruption.raising,
-                            interruption.hurried) as cluster:
+                            interruption.hurried, prepare=store_origin) as cluster:
         before = cluster.series.last("versions")
         reporter = Reporter(cluster)
         cluster.wait_running(interrupted=lambda: interruption.number is not None)

@@ -105,6 +105,21 @@ def newest(folder: Path) -> Path:
     return found
 
 
+def watch_agent(name: str, out: str | None, speed: float, seconds: float | None) -> int:
+    """Render the replay of a packed agent, by default into NAME.mp4 here. Return the exit status.
+
+    Raises AgentUnavailable, and RuntimeError if the game has changed since the replay was recorded.
+    """
+    from five.packed_agents.folder import find_agent  # imports torch, which takes a second
+
+    agent = find_agent(name)
+    try:
+        return watch(str(agent.replay), out or f"{agent.card.name}.mp4", speed, seconds)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}. `five eval --agent {name} --games 2 --replay FILE` records another game"
+                           ) from None
+
+
 def watch(path: str, out: str | None, speed: float, seconds: float | None) -> int:
     """Write the film and print its path. Return the exit status. Raises RuntimeError if the replay is unreadable."""
     source = Path(path)

@@ -138,16 +138,19 @@ class LocalCluster:
     supervisor: Supervisor
     environment_ports: list[int]  # ports of their metrics pages, which no store lists
     lock: RunLock
+    kinds: frozenset[str] | None = None  # of the services that are started; None: those of the configuration
 
     @classmethod
     def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None,
               lock: RunLock | None = None, interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
-              hurried: Callable[[], bool] = lambda: False) -> "LocalCluster":
-        """Start everything. ``lock`` is the folder's if the caller has it; it is released at the end.
+              hurried: Callable[[], bool] = lambda: False, kinds: frozenset[str] | None = None,
+              prepare: Callable[["LocalCluster"], None] = lambda cluster: None) -> "LocalCluster":
+        """Start everything, or the services of ``kinds`` only. ``lock`` is the folder's if the caller has it; it is
+        released at the end.
 
-        A signal handler may raise within ``interruptible``; everything that runs is then ended. ``hurried`` is an
-        argument of Supervisor. Raises RunInUse for a folder in use, and RuntimeError or TimeoutError with the log of a
-        process that did not start.
+        ``prepare`` is called when the run is set up, before its services start. A signal handler may raise within
+        ``interruptible``; everything that runs is then ended. ``hurried`` is an argument of Supervisor. Raises RunInUse
+        for a folder in use, and RuntimeError or TimeoutError with the log of a process that did not start.
         """
         lock = lock or RunLock(folder.path)
         try:
@@ -159,11 +162,12 @@ class LocalCluster:
             raise
         cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None, hurried),
                       free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host)),
-                      lock)
+                      lock, kinds)
         try:
             with interruptible():
                 cluster._start_stores(config, say)
                 cluster._set_up_run()
+                prepare(cluster)
                 cluster._start_services(say)
         except BaseException:
             folder.withdraw()
@@ -181,7 +185,7 @@ class LocalCluster:
         self.embedded: tuple[Role, ...] = tuple(role for role, given in urls.items() if not given)
         for role in self.embedded:
             users = self.passwords.write_users(role, self.config.name)
-            server = self.folder.embedded(role, users, self._login(acl.PROBE))
+            server = self.folder.embedded(role, users, self.login(acl.PROBE))
             self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, STORES,
                                               explain=self._explain_damage if role == "state" else None,
                                               pass_fds=(self.lock.fd,)))
@@ -195,14 +199,14 @@ class LocalCluster:
         return (f"the state of run {name!r} in {self.folder.embedded('state').folder} is damaged. `five repair {name}` "
                 f"keeps what was written before the damage, `five repair {name} --backup FILE` restores a backup")
 
-    def _login(self, user: str) -> Login:
+    def login(self, user: str) -> Login:
         """Return a user of this process. Its password follows every rotation."""
         return self._logins.setdefault(user, self.passwords.login(user))
 
     def _set_up_run(self) -> None:
         store = self.config.store
         # This process creates and reads the run as the controller does.
-        login = self._login(acl.CONTROLLER) if "state" in self.embedded else None
+        login = self.login(acl.CONTROLLER) if "state" in self.embedded else None
         client = connect(store.state_url, store, "state", login)
         require_reachable(client, store.state_url, "state")
         require_no_eviction(client, store.state_url, "state")
@@ -269,7 +273,7 @@ class LocalCluster:
             specs.append(spec("evaluator", 0, PLAYERS))
         if services.play.enabled:
             specs.append(spec("play", 0, PLAYERS))
-        return specs
+        return [s for s in specs if self.kinds is None or s.name.partition("-")[0] in self.kinds]
 
     def wait_running(self, timeout: float = START_SECONDS, interrupted: Callable[[], bool] = lambda: False) -> None:
         """Wait until the run plays, or until ``interrupted`` returns True. Raises TimeoutError, or RuntimeError with
@@ -324,7 +328,7 @@ class LocalCluster:
 
         def admin(role: Role) -> redis.Redis:
             url = store.state_url if role == "state" else store.params_url
-            return connect(url, store, role, self._login(acl.ADMIN))
+            return connect(url, store, role, self.login(acl.ADMIN))
 
         rotation.rotate(self.passwords, user, self.config.name, self.embedded, admin, self._renew)
         self.state.events.append("five rotate", "password.changed", {"user": user})

@@ -3,10 +3,9 @@
 ``config.yaml`` is the whole configuration, ``cluster.json`` the addresses of the running processes. Readable by the
 owner only: ``callers/`` (one secret for each caller of services, and ``callers.json`` with hashes for the servers),
 ``operator_token`` (of the `five` command for the REST API), ``tokens.json`` (hashes of the REST API's tokens) and
-``passwords.json`` (of Redis). Also ``logs/``, ``redis/``,
-``blobs/``, ``tensorboard/``, ``replays/``, ``draft/``, ``report.html``, ``records.json``, ``record.json``,
-``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``fork_of``, and ``lock`` and ``ladder.lock``
-(`five.local.run_lock`).
+``passwords.json`` (of Redis). Also ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``draft/``,
+``agent-games/``, ``report.html``, ``records.json``, ``record.json``, ``ladder.json``, ``ladder.jsonl``,
+``evidence.json``, ``origin.json``, ``fork_of``, and ``lock`` and ``ladder.lock`` (`five.local.run_lock`).
 """
 
 import getpass
@@ -90,6 +89,11 @@ class RunFolder:
     def fork_of(self) -> Path:
         """File with the name of the run from which a rehearsal's fork was made; only forks have it."""
         return self.path / "fork_of"
+
+    @property
+    def origin(self) -> Path:
+        """The command, source and machine that started the run, as JSON (five.local.run_origin)."""
+        return self.path / "origin.json"
 
     @property
     def draft(self) -> Path:

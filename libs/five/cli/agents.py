@@ -1,0 +1,103 @@
+"""`five agents`: list packed agents, pack a version of a run, and renew what a change of the game has made stale."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from five.cli import numbers
+from five.local.run_folder import find_run
+
+HELP = "packed agent to use, by name or folder; `five agents` lists them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `five agents`."""
+    parser.add_argument("--json", action="store_true", help="print the cards as JSON")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    pack = verbs.add_parser("pack", help="pack a version of a run of this machine as a folder that needs no run")
+    pack.add_argument("run", metavar="RUN", help="name of the run")
+    pack.add_argument("--name", required=True, help="name of the agent: lowercase letters, digits and dashes")
+    pack.add_argument("--version", type=int, default=-1, help="archived version; by default the newest")
+    pack.add_argument("--weakness", action="append", required=True, metavar="TEXT",
+                      help="known weakness, for the card; may be repeated")
+    pack.add_argument("--games", type=numbers.games, default=0, help="evaluation games against each bot, played in "
+                      "this process; continues an interrupted evaluation. By default those that have been played")
+    pack.add_argument("--seed", type=numbers.seed, default=0, help="seed of the evaluation games")
+    pack.add_argument("--processes", type=numbers.integer(1, 1024), default=1, help="processes that play the games")
+    pack.add_argument("--into", type=Path, metavar="FOLDER", help="parent folder; by default agents/")
+    pack.add_argument("--summary", default="", help="sentence for the card; by default made of the other facts")
+    pack.add_argument("--license", default="", help="license of the weights; by default Apache-2.0")
+    pack.add_argument("--cost", default="", help="cost of the training; by default core-hours or GPU-hours")
+    for option, kind, words in (("--trained-by", str, "command that trained it"),
+                                ("--commit", str, "commit of the source"),
+                                ("--hero-steps", int, "hero-steps of the training"),
+                                ("--hours", float, "hours of the training"),
+                                ("--hardware", str, "machine of the training")):
+        pack.add_argument(option, type=kind, help=f"{words}; by default from the run's folder")
+    renew = verbs.add_parser("renew", help="record an agent's replay and check game again after a change of the game")
+    renew.add_argument("name", metavar="NAME", help=HELP)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Return the exit status. Raises AgentUnavailable, RunUnavailable."""
+    match arguments.verb:
+        case "pack":
+            return _pack(arguments)
+        case "renew":
+            from five.packed_agents.folder import find_agent
+            from five.packed_agents.packing import renew
+
+            check = renew(find_agent(arguments.name))
+            print(f"check game: {check.timesteps} timesteps against {check.against}, hash {check.hash}")
+            return 0
+        case _:
+            return _list(arguments.json)
+
+
+def _list(as_json: bool) -> int:
+    """Print the packed agents; a damaged one as a warning, with exit status 1."""
+    from dota.rule_changes import REVISION
+    from five.packed_agents.errors import AgentUnavailable
+    from five.packed_agents.folder import packed_agents
+
+    cards, status = [], 0
+    for agent in packed_agents().values():
+        try:
+            cards.append(agent.card)
+        except AgentUnavailable as error:
+            status = 1
+            print(f"five agents: {error}", file=sys.stderr)
+    if as_json:
+        print(json.dumps([card.model_dump(mode="json") for card in cards], indent=1, ensure_ascii=False))
+        return status
+    for card in cards:
+        scores = ", ".join(f"{s.against} {100 * s.score:.0f} % ({100 * s.low:.0f} to {100 * s.high:.0f})"
+                           for s in card.scores)
+        rules = "" if card.rules == REVISION else f"   (rules revision {card.rules}, now {REVISION})"
+        print(f"{card.name:20s} {card.mode:8s} {card.parameters:>12,} parameters   {scores}{rules}")
+    if not cards and not status:
+        print("no packed agents here; `five agents pack` makes one of a run")
+    return status
+
+
+def _pack(arguments: argparse.Namespace) -> int:
+    from five.evaluation.archived_versions import ArchivedVersions
+    from five.packed_agents.card import TrainingFacts
+    from five.packed_agents.folder import agent_folders
+    from five.packed_agents.packing import LICENSE, PackRequest, pack
+    from five.packed_agents.training_facts import OPTIONS, training_facts
+
+    folder = find_run(arguments.run)
+    archive = ArchivedVersions(folder)
+    given = {name: value for name, option in OPTIONS.items()
+             if (value := getattr(arguments, option.removeprefix("--").replace("-", "_"))) is not None}
+
+    def facts(version: int) -> TrainingFacts:
+        return training_facts(folder, archive.config, version, given, arguments.cost)
+
+    request = PackRequest(arguments.name, arguments.version, facts, arguments.weakness, arguments.summary,
+                          arguments.license or LICENSE, arguments.games, arguments.seed, arguments.processes)
+    into = arguments.into or next(iter(agent_folders()), Path("agents"))
+    print(pack(archive, request, into, print).path)
+    return 0

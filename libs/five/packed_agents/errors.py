@@ -1,0 +1,24 @@
+"""Errors of packed agents. Their messages are for the user."""
+
+from pathlib import Path
+
+
+class AgentUnavailable(ValueError):
+    """A packed agent that does not exist, is damaged, or does not fit the game that it was asked for."""
+
+
+def damaged(path: Path, reason: object) -> AgentUnavailable:
+    """Return the error of a file of a packed agent."""
+    return AgentUnavailable(f"{path}: {reason}. The file is damaged or was changed: get the folder again, or pack the "
+                            "agent again from its run (`five agents pack`)")
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """Return a file's bytes. Raises AgentUnavailable for a missing file and for one of more than ``limit`` bytes."""
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise damaged(path, f"{size} bytes, at most {limit} are allowed")
+        return path.read_bytes()
+    except OSError as error:
+        raise AgentUnavailable(f"{path}: {error.strerror}: a packed agent's folder has this file") from None

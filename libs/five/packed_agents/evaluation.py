@@ -1,0 +1,119 @@
+"""Play of a packed agent's evaluation games, in this process or in several.
+
+Each game is appended to a journal in the run's folder when it ends, so that an interrupted evaluation continues.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import groupby
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from dota.rule_changes import REVISION
+from dota.vec_game import BOTS, STATS, TEAMS
+from five.agent.model.policy import Policy
+from five.agent.surgery import AgentSpec
+from five.evaluation.journal import Journal
+from five.evaluation.match import Contestant, MatchGame, play_planned
+from five.packed_agents.games import EvaluationGames, GameRow
+from five.packed_agents.policy import policy_of
+from five.packed_agents.weights import read_weights
+
+CHUNK_PAIRS = 4  # pairs of games that a process plays at once
+
+
+class WeightsFile(NamedTuple):
+    """A file of weights with its digest and the agent that they belong to."""
+
+    path: Path
+    sha256: str
+    spec: AgentSpec
+
+    def policy(self) -> Policy:
+        """Return the policy of the stored weights. Raises AgentUnavailable."""
+        return policy_of(self.spec, read_weights(self.path, self.spec, self.sha256))
+
+
+class Chunk(NamedTuple):
+    """Games of one process: pairs and sides against a bot."""
+
+    bot: str
+    planned: Sequence[tuple[int, int]]
+    seed: int
+
+
+def journal_path(run: Path, sha256: str) -> Path:
+    """Return the journal of the evaluation games of weights in a run's folder, under the present rules."""
+    return run / "agent-games" / f"{sha256[:16]}-rules-{REVISION}.jsonl"
+
+
+def recorded_games(path: Path, sha256: str, seed: int) -> EvaluationGames:
+    """Return the games of a journal that were played with this seed."""
+    rows = [GameRow.model_validate({key: value for key, value in row.items() if key != "seed"})
+            for row in Journal(path).rows.values() if row["seed"] == seed]
+    order = {bot: number for number, bot in enumerate(BOTS)}
+    rows.sort(key=lambda row: (order[row.against], row.pair, row.side))
+    return EvaluationGames(weights_sha256=sha256, rules=REVISION, seed=seed, columns=list(STATS), games=rows)
+
+
+def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processes: int = 1,
+               say: Callable[[str], None] = lambda text: None) -> None:
+    """Play what a journal lacks of ``pairs`` pairs of games against each bot."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    journal = Journal(path)
+
+    def on_game(row: GameRow) -> None:
+        name = f"{row.against}/{seed}/{row.pair}/{row.side}"
+        journal.write({name: {"seed": seed, **row.model_dump(mode="json")}})
+        played = [r for r in journal.rows.values() if r["against"] == row.against and r["seed"] == seed]
+        if len(played) == TEAMS * pairs:
+            say(f"{row.against}: {len(played)} games, score {sum(r['score'] for r in played) / len(played):.2f}")
+
+    chunks = list(_missing_chunks(journal, seed, pairs, CHUNK_PAIRS if processes > 1 else pairs))
+    if processes == 1:
+        policy = weights.policy()
+        for chunk in chunks:
+            _play(policy, weights.spec, chunk, on_game)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
+        try:
+            playing = [workers.submit(_play_chunk, weights.path, weights.sha256, weights.spec.to_json(), chunk)
+                       for chunk in chunks]
+            for done in as_completed(playing):
+                for row in done.result():
+                    on_game(row)
+        except BaseException:
+            workers.shutdown(cancel_futures=True)
+            raise
+
+
+def _missing_chunks(journal: Journal, seed: int, pairs: int, size: int) -> Iterator[Chunk]:
+    """Yield the games that the journal lacks, up to ``size`` pairs of one bot together."""
+    done = {(row["against"], row["pair"], row["side"]) for row in journal.rows.values() if row["seed"] == seed}
+    for bot in BOTS:
+        planned = [(pair, side) for pair in range(pairs) for side in range(TEAMS) if (bot, pair, side) not in done]
+        for _, games in groupby(planned, lambda game: game[0] // size):
+            yield Chunk(bot, list(games), seed)
+
+
+def _play_chunk(path: Path, sha256: str, spec: str, chunk: Chunk) -> list[GameRow]:
+    """Play a chunk in a process of its own."""
+    torch.set_num_threads(1)
+    weights = WeightsFile(path, sha256, AgentSpec.from_json(spec))
+    rows: list[GameRow] = []
+    _play(weights.policy(), weights.spec, chunk, rows.append)
+    return rows
+
+
+def _play(policy: Policy, spec: AgentSpec, chunk: Chunk, on_game: Callable[[GameRow], Any]) -> None:
+    play_planned(spec.game, Contestant("agent", policy), Contestant.bot(chunk.bot), chunk.planned, chunk.seed,
+                 on_game=lambda played: on_game(_row(chunk.bot, played)))
+
+
+def _row(bot: str, played: MatchGame) -> GameRow:
+    own, other = ([round(float(value), 3) for value in row] for row in played.statistics)
+    return GameRow(against=bot, pair=played.pair, side=played.side, score=played.score,
+                   seconds=round(played.seconds, 3), own=own, other=other)

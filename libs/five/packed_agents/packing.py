@@ -1,0 +1,151 @@
+"""Packing of a run's version as a folder that is usable without the run."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dota.replay import Replay
+from dota.rule_changes import REVISION
+from dota.vec_game import BOTS
+from five import yaml_core
+from five.agent.surgery import AgentSpec
+from five.evaluation.archived_versions import ArchivedVersions
+from five.evaluation.match import Contestant, play_planned
+from five.packed_agents.card import AgentCard, CheckGame, TrainingFacts, card_text
+from five.packed_agents.check import check_timesteps, play_check
+from five.packed_agents.errors import AgentUnavailable
+from five.packed_agents.evaluation import WeightsFile, journal_path, play_games, recorded_games
+from five.packed_agents.folder import CARD, CONFIG, GAMES, WEIGHTS, PackedAgent
+from five.packed_agents.games import EvaluationGames
+from five.packed_agents.weights import write_weights
+from five.run.config import RunConfig
+from five.run.load import renamed, validate
+from rapid.atomic_file import replace_text
+
+REPLAY_AGAINST = "scripted"
+LICENSE = "Apache-2.0"
+# Sections of a run that say what it learns. Of the others only the sizes of the services are kept.
+TRAINING_SECTIONS = ("seed", "game", "rewards", "model", "compute", "learning", "schedules", "buffer", "league",
+                     "rating")
+SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator")
+ADDRESSES = ("address", "addresses", "past_addresses", "recover_checkpoint")
+
+
+@dataclass(frozen=True)
+class PackRequest:
+    """A version to pack, and what only a person knows about it. ``games`` against each bot are played if they are
+    missing, in ``processes``; 0 plays none."""
+
+    name: str
+    version: int
+    facts: Callable[[int], TrainingFacts]  # of the version's number
+    weaknesses: Sequence[str]
+    summary: str = ""
+    license: str = LICENSE
+    games: int = 0
+    seed: int = 0
+    processes: int = 1
+
+
+def portable_config(config: RunConfig, name: str) -> RunConfig:
+    """Return a run's configuration without the addresses, files and secrets of its machine."""
+    tree = config.model_dump(mode="json", by_alias=True)
+    kept: dict[str, Any] = {section: tree[section] for section in TRAINING_SECTIONS}
+    kept["store"] = {"archive_every": tree["store"]["archive_every"]}
+    kept["services"] = {
+        service: {key: value for key, value in tree["services"][service].items() if key not in ADDRESSES}
+        for service in SERVICES}
+    return renamed(validate(kept, name), name)
+
+
+def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Callable[[str], None] = lambda text: None
+         ) -> PackedAgent:
+    """Pack a version into the folder ``into``/NAME, which appears at once when everything is written.
+
+    The evaluation plays the rounded weights that are packed. Raises AgentUnavailable for a name that exists and for
+    weights without evaluation games; VersionNotArchived.
+    """
+    target = into / request.name
+    if target.exists():
+        raise AgentUnavailable(f"{target} exists: choose another --name, or remove the folder")
+    config = portable_config(archive.config, request.name)
+    spec = AgentSpec(config.game, config.model)
+    number, loaded, _ = archive.load(request.version)
+    facts = request.facts(number)
+    into.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{request.name}.", dir=into))
+    try:
+        sha256 = write_weights(partial / WEIGHTS, {name: t.numpy() for name, t in loaded.state_dict().items()})
+        weights = WeightsFile(partial / WEIGHTS, sha256, spec)
+        policy = weights.policy()
+        journal = journal_path(archive.folder.path, sha256)
+        if request.games:
+            play_games(journal, weights, request.seed, (request.games + 1) // 2, request.processes, say)
+        games = recorded_games(journal, sha256, request.seed)
+        _require_all_bots(games, number, request)
+        replay = f"against-{REPLAY_AGAINST}.replay"
+        _record(policy, config, request.seed, partial / replay)
+        text = yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
+        replace_text(partial / CONFIG, text)
+        replace_text(partial / GAMES, games_text(games))
+        card = AgentCard(
+            name=request.name, summary=request.summary or _summary(config, facts), mode=config.game.mode,
+            patch=config.game.patch, heroes=list(config.game.hero_pool), license=request.license, training=facts,
+            rules=REVISION, layout=spec.layout.hash, model_schema=spec.schema, parameters=spec.parameters,
+            weights_sha256=sha256, scores=games.scores(), games_file=GAMES, replay_file=replay,
+            check=play_check(policy, config.game, timesteps=check_timesteps(spec)), weaknesses=list(request.weaknesses))
+        replace_text(partial / CARD, card_text(card))
+        PackedAgent(partial).policy()  # what was written can be read
+        partial.chmod(0o755)
+        try:
+            partial.rename(target)
+        except OSError as error:
+            raise AgentUnavailable(f"{target} cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return PackedAgent(target)
+
+
+def renew(agent: PackedAgent) -> CheckGame:
+    """Play an agent's check game and record its replay again, after the game has changed. The scores stay.
+
+    Return the new check game.
+    """
+    policy, config = agent.policy(), agent.config
+    _record(policy, config, 0, agent.replay)
+    check = play_check(policy, config.game, timesteps=check_timesteps(agent.spec))
+    replace_text(agent.path / CARD, card_text(agent.card.model_copy(update={"check": check})))
+    return check
+
+
+def games_text(games: EvaluationGames) -> str:
+    """Return the contents of a file of games, one line a game."""
+    head = games.model_copy(update={"games": []}).model_dump_json()
+    rows = ",\n".join(row.model_dump_json() for row in games.games)
+    return f"{head.removesuffix(']}')}\n{rows}\n]}}\n"
+
+
+def _require_all_bots(games: EvaluationGames, number: int, request: PackRequest) -> None:
+    missing = [bot for bot in BOTS if all(row.against != bot for row in games.games)]
+    if missing:
+        raise AgentUnavailable(
+            f"version {number} has no evaluation games of its packed weights with seed {request.seed} against "
+            f"{', '.join(missing)}: --games 100 plays 100 games against each bot, and continues after an interruption")
+
+
+def _record(policy: Any, config: RunConfig, seed: int, path: Path) -> None:
+    """Record a game of the agent as the Radiant."""
+    def save(replay: Replay, final: int) -> None:
+        replay.save(path, final)
+
+    play_planned(config.game, Contestant(config.name, policy), Contestant.bot(REPLAY_AGAINST), [(0, 0)], seed,
+                 record=save)
+
+
+def _summary(config: RunConfig, facts: TrainingFacts) -> str:
+    game: Mapping[str, str] = {"1v1_mid": "one against one in the middle lane", "5v5": "five against five"}
+    return (f"An agent for {game.get(config.game.mode, config.game.mode)}, trained by self-play for {facts.hours:.1f} "
+            f"hours ({facts.hero_steps:,} hero-steps).")

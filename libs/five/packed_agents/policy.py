@@ -1,0 +1,24 @@
+"""Policy of a packed agent's tensors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from dota.spaces import Layout
+from five.agent.compute import torch_threads
+from five.agent.model.native_actor import freeze
+from five.agent.model.policy import Policy
+from five.agent.surgery import AgentSpec
+from five.evaluation.match import LARGE
+
+
+def policy_of(spec: AgentSpec, tensors: Mapping[str, Any]) -> Policy:
+    """Return a policy with these tensors, on the CPU in evaluation mode and float32."""
+    model = spec.model.model_copy(update={"precision": "float32"})
+    policy = Policy(Layout(spec.game), model).eval().requires_grad_(False)
+    policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
+    if spec.parameters < LARGE:
+        with torch_threads(1):  # the native actor, which has one thread
+            freeze(policy)
+    return policy

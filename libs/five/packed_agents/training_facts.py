@@ -1,0 +1,61 @@
+"""Facts of a run for the card of a packed agent, from the run's folder and from a person."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from five.local.run_folder import RunFolder
+from five.local.run_origin import RunOrigin
+from five.packed_agents.card import TrainingFacts, first_problem
+from five.packed_agents.errors import AgentUnavailable
+from five.run.config import RunConfig
+from rapid.malformed import MALFORMED
+
+# The facts that a person may give, and their options.
+OPTIONS = {"command": "--trained-by", "commit": "--commit", "hero_steps": "--hero-steps", "hours": "--hours",
+           "hardware": "--hardware"}
+
+
+def training_facts(folder: RunFolder, config: RunConfig, version: int, given: Mapping[str, Any], cost: str = ""
+                   ) -> TrainingFacts:
+    """Return the facts of a version's training. ``given`` replaces facts of `OPTIONS`.
+
+    Without a ``cost`` core-hours or GPU-hours are the cost. Raises AgentUnavailable naming the facts that the folder
+    lacks, with their options.
+    """
+    origin = RunOrigin.load(folder.origin)
+    found: dict[str, Any] = {}
+    if origin is not None:
+        found |= {"command": origin.command, "commit": origin.commit, "hardware": origin.hardware}
+    found |= _progress(folder, version) | dict(given)
+    missing = [option for name, option in OPTIONS.items() if name not in found]
+    if missing:
+        raise AgentUnavailable(f"{folder.path} does not say how version {version} was trained: add "
+                               f"{', '.join(missing)}")
+    if not cost:
+        gpus = len(origin.gpus) if origin is not None else 0
+        cores = origin.cores if origin is not None else 0
+        cost = f"{gpus * found['hours']:.1f} GPU-hours" if gpus else \
+            f"{cores * found['hours']:.1f} core-hours" if cores else "unknown"
+    try:
+        return TrainingFacts(run=config.name, version=version, cost=cost, seeds=[config.seed],
+                             parent="" if origin is None else origin.parent, **found)
+    except ValidationError as error:
+        raise AgentUnavailable(f"facts of the training: {first_problem(error)}") from None
+
+
+def _progress(folder: RunFolder, version: int) -> dict[str, Any]:
+    """Return hero-steps and hours of the version in the run's records; empty without records."""
+    try:
+        rows = json.loads(folder.records.read_text(encoding="utf-8"))["versions"]
+        upto = [row for row in rows if row["version"] <= version]
+        if not upto:
+            return {}
+        last = upto[-1]
+        return {"hero_steps": int(last["hero_steps"]), "hours": round(float(last["minutes"]) / 60, 2)}
+    except FileNotFoundError:
+        return {}
+    except MALFORMED as error:
+        raise AgentUnavailable(f"{folder.records} is not the data of a report: {error}") from None

@@ -1,0 +1,131 @@
+"""Packing: what the folder holds, when it is refused, and that the evaluation plays the packed weights."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dota import playback
+from dota.replay import Replay
+from dota.rule_changes import REVISION
+from dota.vec_game import BOTS, STATS
+from five import yaml_core
+from five.evaluation.archived_versions import VersionNotArchived
+from five.evaluation.match import Contestant, play
+from five.packed_agents import evaluation, packing
+from five.packed_agents.card import TrainingFacts
+from five.packed_agents.errors import AgentUnavailable
+from five.packed_agents.folder import CONFIG, GAMES, PackedAgent
+from five.packed_agents.games import parse_games
+from five.packed_agents.packing import pack, portable_config, renew
+from five.run.load import load, validate
+from tests.packed_agents.tiny_agent import VERSION, ended_run, request
+
+
+def test_a_packed_folder_is_complete(shared_agent: PackedAgent) -> None:
+    card = shared_agent.card
+    assert {path.name for path in shared_agent.path.iterdir()} == {
+        "card.md", "config.yaml", "games.json", "weights.safetensors", "against-scripted.replay"}
+    assert (card.name, card.mode, card.patch, card.heroes) == ("tiny", "1v1_mid", "7.21d", ["nevermore"])
+    assert card.rules == REVISION and card.layout == shared_agent.spec.layout.hash
+    assert card.training.version == VERSION and card.parameters == shared_agent.spec.parameters
+    assert [score.against for score in card.scores] == list(BOTS)
+    assert all(score.games == 2 == score.won + score.drawn + score.lost for score in card.scores)
+    for _ in playback.play(Replay.load(shared_agent.replay)):
+        pass  # it ends in the recorded state
+
+
+def test_scores_come_from_the_stored_games(shared_agent: PackedAgent) -> None:
+    games = parse_games((shared_agent.path / GAMES).read_bytes())
+    assert games.scores() == shared_agent.card.scores
+    assert games.weights_sha256 == shared_agent.card.weights_sha256 and games.columns == list(STATS)
+    assert [(row.against, row.pair, row.side) for row in games.games] == [
+        (bot, 0, side) for bot in BOTS for side in (0, 1)]
+
+
+def test_the_evaluation_plays_the_packed_weights(shared_agent: PackedAgent) -> None:
+    """Games of the loaded agent are those of the card, which a version in float32 would leave sooner or later."""
+    match = play(shared_agent.config.game, Contestant("agent", shared_agent.policy()), Contestant.bot("scripted"), 1)
+    rows = [row for row in parse_games((shared_agent.path / GAMES).read_bytes()).games if row.against == "scripted"]
+    for played, row in zip(sorted(match.games), rows, strict=True):
+        assert [round(float(value), 3) for value in played.statistics[0]] == row.own
+        assert (played.score, round(played.seconds, 3)) == (row.score, row.seconds)
+
+
+def test_a_name_that_exists_is_refused(tmp_path: Path) -> None:
+    archive = ended_run(tmp_path / "runs")
+    (tmp_path / "agents" / "tiny").mkdir(parents=True)
+    with pytest.raises(AgentUnavailable, match=f"{tmp_path}/agents/tiny exists"):
+        pack(archive, request(), tmp_path / "agents")
+    assert not list((tmp_path / "agents" / "tiny").iterdir())
+
+
+def test_a_version_without_evaluation_is_refused(tmp_path: Path) -> None:
+    archive = ended_run(tmp_path / "runs")
+    missing = f"version {VERSION} has no evaluation games .* against random, .*--games"
+    with pytest.raises(AgentUnavailable, match=missing):
+        pack(archive, request(games=0), tmp_path / "agents")
+    with pytest.raises(VersionNotArchived, match="version 3 "):
+        pack(archive, request(version=3), tmp_path / "agents")
+    assert not list((tmp_path / "agents").iterdir())  # nothing is left half written
+
+
+def test_an_interrupted_evaluation_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive, against = ended_run(tmp_path / "runs"), list[str]()
+    play_planned = evaluation.play_planned
+
+    def interrupted(game: object, first: Contestant, second: Contestant, planned: list[tuple[int, int]], *rest: object,
+                    **options: object) -> object:
+        if second.name == "scripted":
+            raise KeyboardInterrupt
+        against.append(second.name)
+        return play_planned(game, first, second, planned, *rest, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("five.packed_agents.evaluation.play_planned", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pack(archive, request(), tmp_path / "agents")
+    said: list[str] = []
+    agent = pack(archive, request(), tmp_path / "agents", said.append)
+    assert against == ["random", "scripted-easy"]
+    assert [line.split()[0] for line in said] == ["scripted:", "scripted-hard:"]
+    again = pack(archive, request(name="again", games=0), tmp_path / "agents")
+    assert again.card.scores == agent.card.scores and again.card.check == agent.card.check
+
+
+def test_the_configuration_has_no_addresses(tmp_path: Path) -> None:
+    config = load("laptop-1v1", [
+        "store.state_url=redis://user:hunter2@machine:1", "blobs.url=s3://pail/path?key=hunter2", "seed=7",
+        "services.inference.addresses=[machine:1]", "services.controller.tokens_file=/hunter2",
+        "learning.batch_samples=32", "tracing.endpoint=http://machine", "services.rollout.games=3"])
+    found = portable_config(config, "tiny")
+    assert found.name == "tiny" and found.seed == 7 and found.game == config.game
+    assert found.learning == config.learning and found.services.rollout.games == 3
+    text = json.dumps(found.model_dump(mode="json"))
+    assert not any(word in text for word in ("hunter2", "machine", "pail"))
+
+
+def test_the_whole_configuration_is_stored(shared_agent: PackedAgent) -> None:
+    tree = yaml_core.load((shared_agent.path / CONFIG).read_text())
+    assert tree == validate({}, "defaults").model_dump(mode="json", by_alias=True) | tree
+    assert validate(tree, "stored") == shared_agent.config
+
+
+def test_renewal_changes_the_check_game_only(agent: PackedAgent) -> None:
+    before, card = agent.replay.read_bytes(), agent.card
+    wrong = card.model_copy(update={"check": card.check.model_copy(update={"hash": "0" * 16, "timesteps": 1})})
+    (agent.path / "card.md").write_text(packing.card_text(wrong))
+    agent.replay.write_bytes(b"stale")
+    assert renew(PackedAgent(agent.path)) == card.check
+    assert PackedAgent(agent.path).card == card and agent.replay.read_bytes() == before
+
+
+def test_facts_are_those_of_the_packed_version(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def facts(version: int) -> TrainingFacts:
+        seen.append(version)
+        return request().facts(version)
+
+    agent = pack(ended_run(tmp_path / "runs"), request(facts=facts), tmp_path / "agents")
+    assert seen == [VERSION] and agent.card.training.version == VERSION
