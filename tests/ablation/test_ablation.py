@@ -120,7 +120,8 @@ def untrained_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / f"{variant}-seed1.json").write_text(json.dumps(result(variant, 1)))
     Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(place / "anchors.json")
     script = tmp_path / "instead-of-python"
-    script.write_text(f"#!/bin/sh\ncp $3/table.md $3/page.html {tmp_path}\ncp {tmp_path}/$4.json $3/runs/$4/{RESULT}\n")
+    script.write_text(f"#!/bin/sh\nshift $(($# - 2))\ncp $1/table.md $1/page.html {tmp_path}\n"
+                      f"cp {tmp_path}/$2.json $1/runs/$2/{RESULT}\n")
     script.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(script))
     return place

@@ -20,7 +20,9 @@ def ablation(folder: Path, **changes: Any) -> Ablation:
     variants: dict[str, dict[str, Any]] = {"base": {}, "high": {}}
     config = AblationConfig.model_validate({"name": "rates", "seeds": [1], "variants": variants, **changes})
     Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(folder / "anchors.json")
-    return Ablation(config, folder)
+    opened = Ablation(config, folder)
+    opened.open()
+    return opened
 
 
 @pytest.mark.parametrize(("there", "parallel_runs", "parts"), [
@@ -42,7 +44,7 @@ def test_more_runs_than_processors_are_refused(tmp_path: Path) -> None:
 def test_trials_are_bound_to_their_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The replaced trial process reports its processors."""
     script = tmp_path / "instead-of-python"
-    script.write_text("#!/bin/sh\necho $(nproc) for $4\n")
+    script.write_text("#!/bin/sh\nshift $(($# - 1))\necho $(nproc) for $1\n")
     script.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(script))
     said: list[str] = []

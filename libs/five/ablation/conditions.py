@@ -28,6 +28,19 @@ class Conditions:
         """Return JSON values that `Conditions(**values)` reads."""
         return asdict(self)
 
+    def __add__(self, later: "Conditions") -> "Conditions":
+        """Return the conditions of a training in two parts."""
+        wall = self.wall_seconds + later.wall_seconds
+        load = (self.load * self.wall_seconds + later.load * later.wall_seconds) / max(wall, 1e-9)
+        return Conditions(sorted({*self.processors, *later.processors}),
+                          self.processor_seconds + later.processor_seconds, wall, round(load, 2), self.load_before,
+                          later.commit)
+
+    @property
+    def core_hours(self) -> float:
+        """Processor time in hours of one processor."""
+        return self.processor_seconds / 3600.0
+
     @property
     def share(self) -> float:
         """Mean share of the trial's processors that it kept busy."""

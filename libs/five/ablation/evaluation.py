@@ -13,7 +13,8 @@ from typing import Any
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.ablation.config import AblationConfig, EvaluationConfig
+from five.ablation.config import AblationConfig
+from five.ablation.experiment import EvaluationConfig
 from five.ablation.rating_scale import PairCounts, count_games
 from five.agent.config import RatingConfig
 from five.agent.ratings import Skill
@@ -22,6 +23,9 @@ from five.agent.standings import GameResult
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, PairedMatch, play
 from rapid.atomic_file import replace_text
+
+# Keys of a game that say when its policies choose and what they are offered.
+POLICY_KEYS = ("frameskip", "commit_windups", "commit_moves")
 
 
 @dataclass(frozen=True)
@@ -94,24 +98,34 @@ def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], p
     return [kept[i] for i in sorted(chosen | {len(kept) - 1})]
 
 
-def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
-                 anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[VersionEvaluation]:
-    """Play and rate versions of a run that has ended. Raises ValueError if it archived none.
+def evaluated_game(baseline: GameConfig, own: GameConfig) -> GameConfig:
+    """Return the game that a variant trained in ``own`` is evaluated in.
 
-    Variants are evaluated in the baseline's game. A variant whose policy has another layout is evaluated in its own.
+    It is the baseline's, except for when a policy chooses and what it is offered, which belongs to the policy: bots do
+    not depend on it. A variant whose policy has another layout is evaluated in its own game.
+    """
+    if Layout(baseline).hash != Layout(own).hash:
+        return own
+    return baseline.model_copy(update={name: getattr(own, name) for name in POLICY_KEYS})
+
+
+def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
+                 anchors: Anchors, say: Callable[[str], None] = lambda text: None, points: int | None = None,
+                 final: bool = True) -> list[VersionEvaluation]:
+    """Play and rate versions of a run that does not train now. Raises ValueError if it archived none.
+
+    ``points``: versions to evaluate, by default the configured number; ``final``: the newest is the run's last one.
     """
     evaluation = config.evaluation
-    game = config.run_config(config.baseline).game
-    if Layout(game).hash != Layout(archive.config.game).hash:
-        game = archive.config.game
-    chosen = evenly_spaced(records, archive.numbers(), evaluation.points)
+    game = evaluated_game(config.run_config(config.baseline).game, archive.config.game)
+    chosen = evenly_spaced(records, archive.numbers(), points or evaluation.points)
     if not chosen:
         raise ValueError(f"{archive.folder.path}: no version of the run is archived, so none can be evaluated")
     evaluated = []
     for record in chosen:
         number, policy, _ = archive.load(record["version"])
         contestant = Contestant(f"version-{number}", policy)
-        pairs = evaluation.final_pairs if record is chosen[-1] else evaluation.pairs
+        pairs = evaluation.final_pairs if final and record is chosen[-1] else evaluation.pairs
         games: list[GameResult] = []
         matches: dict[str, dict[str, Any]] = {}
         for name in evaluation.against:

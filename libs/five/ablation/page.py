@@ -2,7 +2,7 @@
 
 import html
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from five.ablation.comparison import AXES, Curve, curve, version_curve
@@ -37,22 +37,32 @@ def plots(config: AblationConfig, outcome: AblationResults) -> list[Plot]:
 
 def text(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
     """Return the tables as Markdown. ``about``: the description in the ablation's folder."""
-    head = [f"# {config.name}", config.question, _status(config, outcome, about)]
-    return "\n\n".join([*filter(None, head), *(table.markdown() for table in _tables(config, outcome, about))]) + "\n"
+    return render_text(config.name, config.question, _status(config, outcome, about), _tables(config, outcome, about))
 
 
 def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
     """Return the page as HTML. ``about``: the description in the ablation's folder."""
+    return render_html(config.name, config.question, _status(config, outcome, about), _tables(config, outcome, about),
+                       plots(config, outcome))
+
+
+def render_text(name: str, question: str, status: str, found: Sequence[ResultTable]) -> str:
+    """Return tables as Markdown below a heading."""
+    return "\n\n".join([*filter(None, [f"# {name}", question, status]), *(table.markdown() for table in found)]) + "\n"
+
+
+def render_html(name: str, question: str, status: str, found: Sequence[ResultTable], drawn: Sequence[Plot]) -> str:
+    """Return a page with the first table, the plots and the other tables."""
     cards = "".join(f"<div><h2>{html.escape(p.title)}</h2>{render_svg(p)}<p>{html.escape(p.note)}</p></div>"
-                    for p in plots(config, outcome))
-    parts = [_section(table) for table in _tables(config, outcome, about)]
-    return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(config.name)}</title>"
+                    for p in drawn)
+    parts = [_section(table) for table in found]
+    return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(name)}</title>"
             "<style>body{font:15px/1.45 system-ui,sans-serif;margin:24px auto;max-width:1200px;padding:0 16px}"
             "table{border-collapse:collapse;font-size:13px}td,th{padding:4px 10px;border-bottom:1px solid #ddd;"
             "text-align:left}section{overflow-x:auto}svg{width:100%;height:auto}.grid{display:grid;gap:16px;"
             "grid-template-columns:repeat(auto-fill,minmax(420px,1fr))}p{color:#666;font-size:12px;max-width:100ch}"
-            f"</style></head><body><h1>{html.escape(config.name)}</h1>{html.escape(config.question)}"
-            f"<p>{html.escape(_status(config, outcome, about))}</p>{''.join(parts[:1])}<div class='grid'>{cards}</div>"
+            f"</style></head><body><h1>{html.escape(name)}</h1>{html.escape(question)}"
+            f"<p>{html.escape(status)}</p>{''.join(parts[:1])}<div class='grid'>{cards}</div>"
             f"{''.join(parts[1:])}</body></html>")
 
 

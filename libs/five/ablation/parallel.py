@@ -1,12 +1,12 @@
 """Parallel trials of an ablation, each in a process bound to its own share of the processors.
 
-    python -m five.ablation.parallel FOLDER TRIAL     # one trial
+    python -m five.ablation.parallel FOLDER TRIAL [STAGE]     # one trial
 
 Trials that share no processor take no time from each other, so that variants compare as on a smaller machine.
 """
 
-import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,8 +17,15 @@ from itertools import pairwise
 from pathlib import Path
 
 from five.ablation.config import AblationConfig, Trial
-from five.ablation.runner import Ablation, TrialFailed
+from five.ablation.runner import Ablation, TrialFailed, read_description
 from five.run.load import ConfigError
+from rapid.child_process import launcher
+
+INTERRUPTED = (-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit statuses
+
+
+class TrialInterrupted(TrialFailed):
+    """A trial's process was ended by Ctrl-C or SIGTERM, which says nothing about its configuration."""
 
 
 def shares(parallel_runs: int) -> list[set[int]]:
@@ -36,6 +43,31 @@ def shares(parallel_runs: int) -> list[set[int]]:
     return [set(there[a:b]) for a, b in pairwise(bounds)]
 
 
+def work_on_shares(parts: Sequence[set[int]], work: Callable[[], bool]) -> None:
+    """Call ``work`` on a thread for each share of the processors until it returns False.
+
+    After an error no thread calls it again, running calls end, and the first error is raised.
+    """
+    ended = threading.Event()
+
+    def repeat(share: set[int]) -> None:
+        if share:
+            os.sched_setaffinity(0, share)  # affinity of this thread, inherited by its processes
+        try:
+            while not ended.is_set() and work():
+                pass
+        except BaseException:
+            ended.set()
+            raise
+
+    with ThreadPoolExecutor(len(parts)) as workers:
+        try:
+            for worker in [workers.submit(repeat, share) for share in parts]:
+                worker.result()
+        finally:
+            ended.set()
+
+
 def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[[], None] = lambda: None) -> None:
     """Run the missing trials.
 
@@ -43,40 +75,33 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
     thread at a time. After a failed trial no further one starts, running ones end, and TrialFailed holds the error.
     Raises ConfigError for more parallel trials than processors.
     """
-    ablation.open()
     parts = shares(ablation.config.parallel_runs)
     trials = deque(ablation.missing())
     ended_lock = threading.Lock()
     if trials:
         ablation.anchors(say)  # once, before the trials need them
 
-    def work(share: set[int]) -> None:
-        if share:
-            os.sched_setaffinity(0, share)  # affinity of this thread, inherited by its processes
-        while True:
-            try:
-                trial = trials.popleft()
-            except IndexError:
-                return
-            try:
-                _run_one(ablation.folder, trial, say)
-                with ended_lock:
-                    ended()
-            except BaseException:
-                trials.clear()
-                raise
-
-    with ThreadPoolExecutor(len(parts)) as workers:
+    def work() -> bool:
         try:
-            for worker in [workers.submit(work, share) for share in parts]:
-                worker.result()
-        finally:
-            trials.clear()
+            trial = trials.popleft()
+        except IndexError:
+            return False
+        run_process(ablation.folder, trial, say)
+        with ended_lock:
+            ended()
+        return True
+
+    work_on_shares(parts, work)
 
 
-def _run_one(folder: Path, trial: Trial, say: Callable[[str], None]) -> None:
+def run_process(folder: Path, trial: Trial, say: Callable[[str], None], stage: int | None = None) -> None:
+    """Run one trial in a process, with ``stage`` as far as `Ablation.run_trial` says. The process dies with this one.
+
+    Raises TrialFailed, and TrialInterrupted if a signal ended the process.
+    """
     last: deque[str] = deque(maxlen=25)
-    with subprocess.Popen([sys.executable, "-m", __name__, str(folder.resolve()), trial.name], text=True,
+    arguments = [str(folder.resolve()), trial.name, *([] if stage is None else [str(stage)])]
+    with subprocess.Popen(launcher([sys.executable, "-m", __name__, *arguments]), text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}) as process:
         assert process.stdout is not None
@@ -84,16 +109,17 @@ def _run_one(folder: Path, trial: Trial, say: Callable[[str], None]) -> None:
             last.append(line)
             say(f"{trial.name}: {line.rstrip()}")
     if process.returncode != 0:
-        raise TrialFailed(f"{trial.name} ended with status {process.returncode}:\n{''.join(last).rstrip()}")
+        kind = TrialInterrupted if process.returncode in INTERRUPTED else TrialFailed
+        raise kind(f"{trial.name} ended with status {process.returncode}:\n{''.join(last).rstrip()}")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one trial of an ablation's folder. Return the exit status: 1 if it failed, with the error on stderr."""
-    folder, name = arguments
-    text = (Path(folder) / "ablation.json").read_text(encoding="utf-8")
-    config = AblationConfig.model_validate(json.loads(text)["config"])
+    folder, name, *stage = arguments
+    config = AblationConfig.model_validate(read_description(Path(folder) / "ablation.json")["config"])
     try:
-        Ablation(config, Path(folder)).run_trial(Trial.named(name), lambda text: print(text, flush=True))
+        Ablation(config, Path(folder)).run_trial(Trial.named(name), lambda text: print(text, flush=True),
+                                                 *map(int, stage))
     except (TrialFailed, ConfigError, ValueError) as failure:
         print(failure, file=sys.stderr)
         return 1

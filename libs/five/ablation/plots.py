@@ -15,13 +15,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PlotLine:
-    """A curve: x, y, and optionally a band around it."""
+    """A curve: x, y, and optionally a band around it. A ``muted`` one is grey and not in the legend."""
 
     label: str
     x: Floats
     y: Floats
     low: Floats | None = None
     high: Floats | None = None
+    muted: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ def render_svg(plot: Plot) -> str:
     """Return the plot as an SVG element."""
     figure, axes = plt.subplots(figsize=(6.4, 3.0), layout="constrained")
     for curve in plot.lines:
-        (drawn,) = axes.plot(curve.x, curve.y, lw=1.6, label=curve.label, marker="o" if len(curve.x) < 30 else None,
-                             ms=3)
+        style = {"color": "#bbbbbb", "zorder": 1} if curve.muted else {"label": curve.label}
+        (drawn,) = axes.plot(curve.x, curve.y, lw=1.6, marker="o" if len(curve.x) < 30 else None, ms=3, **style)
         if curve.low is not None and curve.high is not None:
             axes.fill_between(curve.x, curve.low, curve.high, color=drawn.get_color(), alpha=0.18, lw=0)
     if plot.target is not None:

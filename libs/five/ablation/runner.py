@@ -1,7 +1,7 @@
 """Trials of an ablation: each is a `five train` with its result stored in the trial's folder.
 
-A trial with a result is not run again, so that an interrupted ablation resumes. `five.ablation.parallel` runs
-several at once.
+A trial with a result is not run again, so that an interrupted ablation resumes. A trial may train in stages, with an
+evaluation after each, so that a sweep can end it early. `five.ablation.parallel` runs several at once.
 """
 
 import json
@@ -9,21 +9,25 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from five.ablation.conditions import monitor_process
+from five.ablation.conditions import Conditions, monitor_process
 from five.ablation.config import AblationConfig, Trial
 from five.ablation.evaluation import Anchors, evaluate_run, rate_anchors
+from five.ablation.experiment import ExperimentConfig
 from five.benchmarks.results import machine
 from five.evaluation.archived_versions import ArchivedVersions
 from five.local.run_folder import RunFolder
 from five.local.run_lock import RunInUse, RunLock
+from five.local.run_origin import source_commit
 from five.run.load import ConfigError
 from rapid.atomic_file import replace_text
+from rapid.child_process import launcher
 
 RESULT, CONDITIONS = "result.json", "conditions.json"
+FINISHED = "finished"  # holds the minutes trained; missing while a training is incomplete
 GRACE_SECONDS = 300.0  # of a trial beyond its minutes: start, shutdown, last report
 
 
@@ -41,17 +45,12 @@ class Ablation:
 
     def open(self) -> None:
         """Create the folder. Raises ConfigError if it holds another ablation, whose results would be mixed in."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / "ablation.json"
-        if path.exists():
-            known = json.loads(path.read_text(encoding="utf-8"))["digest"]
-            if known != self.config.digest:
-                raise ConfigError(f"{self.folder} holds results of another version of this file (digest {known}, "
-                                  f"now {self.config.digest}): give the ablation another name, or remove the folder")
-            return
-        about = {"digest": self.config.digest, "config": self.config.model_dump(mode="json"), "commit": commit(),
-                 "machine": machine()}
-        replace_text(path, json.dumps(about, indent=1))
+        open_folder(self.description, self.config)
+
+    @property
+    def description(self) -> Path:
+        """File from which the trials' processes read the configuration."""
+        return self.folder / "ablation.json"
 
     @property
     def anchors_file(self) -> Path:
@@ -70,12 +69,21 @@ class Ablation:
         """Return the trials without a result, in order of execution."""
         return [trial for trial in self.config.trials() if self.result(trial) is None]
 
-    def run_trial(self, trial: Trial, say: Callable[[str], None] = print) -> None:
-        """Train and evaluate one trial and store its result. Raises TrialFailed."""
-        say(f"training for {self.config.minutes:g} minutes")
-        self._train(trial)
-        say("evaluating")
-        replace_text(self._folder(trial).path / RESULT, json.dumps(self._evaluate(trial, say), indent=1))
+    def run_trial(self, trial: Trial, say: Callable[[str], None] = print, stage: int | None = None) -> None:
+        """Train and evaluate one trial and store its result. Raises TrialFailed.
+
+        With ``stage`` the training pauses at each of the evaluation's points, where one version is evaluated, and ends
+        at point ``stage``. A later call continues it. A training that was interrupted is discarded.
+        """
+        self._discard_incomplete(trial)
+        if stage is None:
+            self._train(trial, self.config.minutes, say)
+            self._evaluate(trial, say)
+            return
+        points = self.config.evaluation.points
+        for point in range(evaluated_points(self.result(trial)) + 1, stage + 1):
+            self._train(trial, self.config.minutes * point / points, say)
+            self._evaluate(trial, say, point)
 
     def anchors(self, say: Callable[[str], None] = print) -> Anchors:
         """Return the bots' skills in the baseline's game. The first call plays their games."""
@@ -91,40 +99,95 @@ class Ablation:
     def _folder(self, trial: Trial) -> RunFolder:
         return RunFolder(self.folder / "runs" / trial.name)
 
-    def _train(self, trial: Trial) -> None:
+    def _trained(self, trial: Trial) -> float:
+        """Return the minutes that a run has trained; 0 while a training is incomplete."""
+        file = self._folder(trial).path / FINISHED
+        return float(file.read_text(encoding="utf-8") or self.config.minutes) if file.exists() else 0.0
+
+    def _discard_incomplete(self, trial: Trial) -> None:
         folder = self._folder(trial)
-        if (folder.path / "finished").exists():
-            return  # training is complete; the evaluation was interrupted
-        if folder.path.exists():
-            try:
-                with RunLock(folder.path):
-                    shutil.rmtree(folder.path)  # an incomplete trial is discarded
-            except RunInUse as error:
-                raise TrialFailed(f"{trial.name}: another process trains it: {error}") from None
-        config = self.config
-        sets = [part for override in config.overrides(trial.variant) for part in ("--set", override)]
-        command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute_preset(config.preset),
-                   "--name",
-                   trial.name, "--seed", str(trial.seed), "--minutes", str(config.minutes), *sets]
+        if self._trained(trial) or not folder.path.exists():
+            return
+        try:
+            with RunLock(folder.path):
+                shutil.rmtree(folder.path)
+        except RunInUse as error:
+            raise TrialFailed(f"{trial.name}: another process trains it: {error}") from None
+
+    def _train(self, trial: Trial, minutes: float, say: Callable[[str], None]) -> None:
+        """Train until a run has trained for ``minutes`` altogether."""
+        folder, done, config = self._folder(trial), self._trained(trial), self.config
+        if done >= minutes:
+            return  # the evaluation was interrupted
+        say(f"training for {minutes - done:g} minutes")
+        start = ["--resume", trial.name]
+        if not done:
+            sets = [part for override in config.overrides(trial.variant) for part in ("--set", override)]
+            start = ["--preset", _absolute_preset(config.preset), "--name", trial.name, "--seed", str(trial.seed),
+                     *sets]
+        (folder.path / FINISHED).unlink(missing_ok=True)
+        command = launcher([sys.executable, "-m", "five.cli.main", "train", "--minutes", str(minutes - done), *start])
         log = self.folder / f"{trial.name}.log"
-        with log.open("wb") as output:
+        with log.open("ab" if done else "wb") as output:
             process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, env=_environment())
-            conditions = monitor_process(process, 60 * config.minutes + GRACE_SECONDS, commit())
-        if process.returncode != 0 or not (folder.path / "records.json").exists():
+            conditions = monitor_process(process, 60 * (minutes - done) + GRACE_SECONDS, source_commit())
+        if process.returncode != 0 or not folder.records.exists():
             tail = "\n".join(log.read_text(errors="replace", encoding="utf-8").splitlines()[-20:])
             raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
+        if done and (before := _read_json(folder.path / CONDITIONS)):
+            conditions = Conditions(**before) + conditions
         replace_text(folder.path / CONDITIONS, json.dumps(conditions.as_dict(), indent=1))
-        (folder.path / "finished").touch()
+        replace_text(folder.path / FINISHED, str(minutes))
 
-    def _evaluate(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
-        folder = self._folder(trial)
+    def _evaluate(self, trial: Trial, say: Callable[[str], None], point: int | None = None) -> None:
+        """Evaluate a run and store its result; with ``point`` only its newest version, which is added to the result."""
+        say("evaluating")
+        folder, config = self._folder(trial), self.config
         versions = json.loads(folder.records.read_text(encoding="utf-8"))["versions"]
-        evaluated = evaluate_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
-        return {"variant": trial.variant, "seed": trial.seed, "commit": commit(), "machine": machine(),
-                "minutes": self.config.minutes, "conditions": _read_json(folder.path / CONDITIONS),
-                "training": training_figures(versions),
-                "evaluated": [version.as_dict() for version in evaluated]}
+        conditions = _read_json(folder.path / CONDITIONS)
+        evaluated = [version.as_dict() for version in evaluate_run(
+            ArchivedVersions(folder), versions, config, self.anchors(say), say, None if point is None else 1,
+            point in (None, config.evaluation.points))]
+        if point is not None and conditions is not None:
+            # The records' minutes include the pauses.
+            added = {"minutes": self._trained(trial), "core_hours": Conditions(**conditions).core_hours}
+            earlier = self.result(trial)
+            evaluated = [*(earlier["evaluated"] if earlier else []), {**evaluated[-1], **added}]
+        result = {"variant": trial.variant, "seed": trial.seed, "commit": source_commit(), "machine": machine(),
+                  "minutes": config.minutes, "conditions": conditions, "training": training_figures(versions),
+                  "evaluated": evaluated}
+        replace_text(folder.path / RESULT, json.dumps(result, indent=1))
+
+
+def open_folder(description: Path, config: ExperimentConfig) -> None:
+    """Create an experiment's folder with its description. Raises ConfigError if it holds another experiment, whose
+    results would be mixed in."""
+    description.parent.mkdir(parents=True, exist_ok=True)
+    if not description.exists():
+        write_description(description, config)
+        return
+    known = read_description(description)["digest"]
+    if known != config.digest:
+        raise ConfigError(f"{description.parent} holds results of another version of this file (digest {known}, now "
+                          f"{config.digest}): change the file's name key, or remove the folder")
+
+
+def write_description(description: Path, config: ExperimentConfig) -> None:
+    """Write an experiment's description: its configuration, the commit and the machine."""
+    about = {"digest": config.digest, "config": config.model_dump(mode="json"), "commit": source_commit(),
+             "machine": machine()}
+    replace_text(description, json.dumps(about, indent=1))
+
+
+def read_description(description: Path) -> dict[str, Any]:
+    """Return what `write_description` wrote."""
+    return dict(json.loads(description.read_text(encoding="utf-8")))
+
+
+def evaluated_points(result: Mapping[str, Any] | None) -> int:
+    """Return the number of points at which a run that trains in stages was evaluated."""
+    return len(result["evaluated"]) if result else 0
 
 
 def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
@@ -148,19 +211,6 @@ def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
 
 def _read_json(path: Path) -> dict[str, Any] | None:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
-
-
-def commit() -> str:
-    """Return the source tree's commit, with "+" if files differ from it; "unknown" outside a checkout."""
-    here = Path(__file__).resolve().parent
-    try:
-        head = subprocess.run(["git", "rev-parse", "--short=9", "HEAD"], cwd=here, capture_output=True, text=True,
-                              check=True).stdout.strip()
-        dirty = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=here,
-                               capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("+" if dirty else "")
 
 
 def _absolute_preset(preset: str) -> str:

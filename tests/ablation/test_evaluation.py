@@ -1,0 +1,20 @@
+"""The game in which variants of an ablation are evaluated."""
+
+from five.ablation.evaluation import evaluated_game
+from five.run.load import load
+
+BASELINE = load("laptop-1v1").game
+
+
+def test_a_policy_keeps_its_interface_in_the_baselines_game() -> None:
+    own = BASELINE.model_copy(update={"frameskip": 4, "commit_windups": False, "commit_moves": 2,
+                                      "max_game_seconds": 60.0, "kills_to_win": 9})
+    game = evaluated_game(BASELINE, own)
+    assert (game.frameskip, game.commit_windups, game.commit_moves) == (4, False, 2)
+    assert game.model_copy(update={"frameskip": BASELINE.frameskip, "commit_windups": BASELINE.commit_windups,
+                                   "commit_moves": BASELINE.commit_moves}) == BASELINE
+
+
+def test_a_policy_with_another_layout_is_evaluated_in_its_own_game() -> None:
+    own = load("laptop-5v5").game
+    assert evaluated_game(BASELINE, own) == own
