@@ -4,7 +4,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.console.browser import Watched
 from tests.console.seeded import DRAFTED, seeded
@@ -13,9 +13,9 @@ from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
-def heroes(page: Page) -> list[str]:
-    """Return the open picks, the best first."""
-    return page.get_by_role("region", name="Open picks").locator("tbody td:first-child").all_inner_texts()
+def heroes(page: Page) -> Locator:
+    """Return the cells with the open picks' heroes, the best first."""
+    return page.get_by_role("region", name="Open picks").locator("tbody td:first-child")
 
 
 def test_each_open_pick_shows_probability_and_evidence(watched: Watched, rest: LiveController) -> None:
@@ -23,7 +23,8 @@ def test_each_open_pick_shows_probability_and_evidence(watched: Watched, rest: L
     watched.visit("/draft")
     expect(page.get_by_role("heading", name="Dire picks")).to_be_visible()
     asked = rest.ask("GET", "/v1/draft").json()
-    assert heroes(page) == [choice["hero"] for choice in asked["choices"]] and heroes(page)[0] == DRAFTED[0]
+    assert asked["choices"][0]["hero"] == DRAFTED[0]
+    expect(heroes(page)).to_have_text([choice["hero"] for choice in asked["choices"]])
     first = page.get_by_role("region", name="Open picks").locator("tbody tr").first
     expect(first).to_contain_text(f"{100 * asked['choices'][0]['own']:.1f} %")
     expect(page.get_by_text("400 training games are counted")).to_be_visible()
@@ -42,10 +43,11 @@ def test_one_drafts_against_the_model_to_the_end(watched: Watched, rest: LiveCon
     expect(page.get_by_text("earthshaker against sniper was played least")).to_be_visible()
     page.get_by_role("button", name="Take back").click()
     expect(page.get_by_role("region", name="Radiant", exact=True)).not_to_contain_text("earthshaker")
-    for _ in range(5):
+    picked = page.get_by_role("region", name="Radiant", exact=True).locator("li:not(.quiet)")
+    for made in range(5):
         expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
         page.get_by_role("region", name="Open picks").get_by_role("button", name=re.compile("^Pick")).first.click()
-        page.wait_for_timeout(300)
+        expect(picked).to_have_count(made + 1)
     expect(page.get_by_role("heading", name="The draft is over")).to_be_visible()
     assert unquote(page.url).count(",") == 8  # five picks of each team: the address can be sent
     href = str(page.get_by_role("link", name="Play these line-ups").get_attribute("href"))
@@ -71,7 +73,7 @@ def test_a_viewer_drafts_as_well(browser: Browser, rest: LiveController) -> None
     page = watched.log_in(rest, VIEWER)
     watched.visit("/draft?dire=sniper")
     expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
-    assert len(heroes(page)) == 9
+    expect(heroes(page)).to_have_count(9)
     watched.close()
 
 

@@ -167,8 +167,9 @@ def test_abilities_are_aimed_cast_learned_and_cast_on_oneself(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     bar = page.get_by_role("group", name="Abilities")
+    expect(bar.locator(".ability")).to_have_count(4)
     names = bar.locator(".ability").all_inner_texts()
-    assert len(names) == 4 and names[0].startswith("Q") and "shrapnel" in names[0] and "sniper" not in names[0]
+    assert names[0].startswith("Q") and "shrapnel" in names[0] and "sniper" not in names[0]
     played.refuse["level"] = "points"
     page.keyboard.press("Control+q")
     until(page, lambda: played.orders("level"))

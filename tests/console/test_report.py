@@ -12,7 +12,7 @@ from five.reports import run_report
 from five.reports.html_page import Film
 from tests.console.browser import Watched
 from tests.console.seeded import HOSTILE, seeded
-from tests.console.test_pages import lines_drawn
+from tests.console.test_pages import expect_drawn_charts
 from tests.services.controller.games.test_live_hub import RULES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -44,8 +44,7 @@ def test_the_report_shows_charts_marks_and_the_film_from_a_file(browser: Browser
     page.goto(written.as_uri())
     expect(page.get_by_role("heading", name="trial")).to_be_visible()
     page.locator(".chart canvas").nth(12).wait_for()
-    page.wait_for_timeout(500)
-    assert lines_drawn(page) >= 12
+    expect_drawn_charts(page, 12)
     lane = page.get_by_role("region", name="Time line")
     expect(lane.get_by_role("button", name=re.compile("wider"))).to_be_visible()
     expect(lane).to_contain_text("versions 610 to 660, back to 609 by ada")  # its lines are shown faded

@@ -137,16 +137,15 @@ def test_an_operations_steps_show_attempts_and_the_last_error(watched: Watched, 
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
     step = page.get_by_role("region", name="Steps").first.locator("tr", has_text="transform")
-    cells = step.locator("td").all_inner_texts()
-    assert cells[1:3] == ["done", "2"]
     expect(step).to_contain_text("optimizer 0 ended and took the order again")
+    assert step.locator("td").all_inner_texts()[1:3] == ["done", "2"]
 
 
-def test_guard_evidence_chart_has_both_bounds(watched: Watched, rest: LiveController
-                                                                             ) -> None:
+def test_guard_evidence_chart_has_both_bounds(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
     course = page.get_by_role("img", name=re.compile("evidence under the new rule after 40 pairs"))
+    expect(course.locator("path")).to_have_count(2)
     paths = [str(path.get_attribute("d")) for path in course.locator("path").all()]
     assert [path.count("L") for path in paths] == [40, 40]  # the page shows the whole history to every viewer
     expect(course.get_by_text("fails")).to_be_visible()
