@@ -28,10 +28,11 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train play test test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
+	@echo "make play AGENT=NAME                           play against a packed agent of agents/ in the browser"
 	@echo "make console                                   the console's pages; \`make train\` does it by itself"
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; native code under sanitizers"
@@ -135,6 +136,11 @@ generate: build
 train: build
 	@$(MAKE) --no-print-directory console || echo "five: the run goes on without its pages; \`make console\` tries again"
 	@$(VENV)/bin/five train --preset $(PRESET) --minutes $(MINUTES)
+
+# Play against a packed agent in the browser: `five agents` lists them.
+play: build console
+	@test -n "$(AGENT)" || { $(VENV)/bin/five agents; echo "five: name one of them: make play AGENT=..."; exit 1; }
+	@$(VENV)/bin/five play --agent $(AGENT)
 
 bench: build
 	@for what in game env inference experience optimizer publish rest train; do $(VENV)/bin/five bench $$what || exit 1; done

@@ -28,7 +28,7 @@ Values have the types of YAML 1.2: `010` is 10, and `1:30`, `1_000` and `yes` ar
 The column source names where a default comes from; this project chose the defaults without one. The last column lists
 the presets with another value.
 
-A running run keeps `game` and `model` in its record: [surgery](surgery.md) changes them. The four `schedules` are
+A running run keeps `game` and `model` in its record: [surgery](surgery.md) changes them. The `schedules` are
 changed over REST ([tutorial](changing-a-hyperparameter.md)). A service reads every other key when it starts.
 """
 

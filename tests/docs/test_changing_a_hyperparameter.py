@@ -41,7 +41,8 @@ def test_page_steps_run(rest: LiveController, tmp_path: Path, monkeypatch: pytes
         assert main([history[0]["id"] if word == "ID" else word for word in words]) == 0, capsys.readouterr().err
     changes = [e.what for e in rest.state.events.read() if e.what.startswith("schedules.")]
     assert len(changes) == 2, f"one change and one that takes it back; the dry run changed nothing: {changes}"
-    assert rest.ask("GET", "/v1/schedules/learning_rate").json()["schedule"] == {"initial": 5e-5, "ramps": []}
+    assert rest.ask("GET", "/v1/schedules/learning_rate").json()["schedule"] == {
+        "initial": 5e-5, "ramps": [], "unit": "versions"}
 
 
 def test_page_names_existing_keys() -> None:

@@ -17,12 +17,12 @@ from five.run.load import load
 HEROES = ["sniper", "lion", "nevermore", "sven", "viper", "crystal_maiden", "axe", "riki"]
 
 
-def policy_of(heroes: list[str], team: int, **model: object) -> tuple[Policy, GameConfig, HeroPool]:
+def policy_of(heroes: list[str], team: int, precision: str = "float32") -> tuple[Policy, GameConfig, HeroPool]:
     """A policy that tells line-ups apart as a trained one does: its weights are drawn, and its win head is loud."""
     config = load("laptop-5v5")
     game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": team})
     torch.manual_seed(1)
-    policy = Policy(Layout(game), config.model.model_copy(update=model)).eval().requires_grad_(False)
+    policy = Policy(Layout(game), config.model.model_copy(update={"precision": precision})).eval().requires_grad_(False)
     for weight in (policy.join.private.weight, policy.core.lstm.weight_ih_l0):
         weight.mul_(5.0)
     head = policy.auxiliary.win_probability[2]

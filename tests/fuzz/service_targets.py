@@ -13,7 +13,7 @@ import numpy as np
 import redis
 import torch
 
-from dota.vec_game import STATS
+from dota.vec_game import STATS, VecGame
 from five.agent.config import BufferConfig, LeagueConfig, RatingConfig
 from five.clients import wire
 from five.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_POLICY_DEBUG, WANT_STATE
@@ -95,14 +95,24 @@ def env_requests() -> list[bytes]:
         games=which, actions=np.ones((2, 2, 1, 6), np.int16).tobytes(), watched=which[:4]))
     reset = env_pb2.PlayRequest(reset=env_pb2.ResetGames(
         games=which[:4], controllers=bytes([0, 1]), game_configs=[GAME.model_dump_json()], variants=bytes([1])))
+    branch = env_pb2.PlayRequest(branch=env_pb2.BranchGame(game=1, seed=3, building_health=0.5))
     return [join_messages(m.SerializeToString() for m in stream)
-            for stream in ([create, step, reset, step], [configured, reset, step])]
+            for stream in ([create, step, reset, step], [configured, reset, branch, step])]
+
+
+@functools.cache
+def env_snapshot() -> bytes:
+    """Return a snapshot, which is larger than an input may be."""
+    return VecGame(GAME, 1, observations=False).snapshot(0)
 
 
 def ask_env(data: bytes) -> None:
-    """Send a stream to the environment service."""
+    """Send a stream to the environment service. A branch without a snapshot gets a valid one."""
     service = EnvService(GAME, threads=1, max_games=4, max_streams=2, idle_seconds=10.0)
     requests = [parse(env_pb2.PlayRequest, message) for message in split_messages(data, 6)]
+    for request in requests:
+        if request.WhichOneof("kind") == "branch" and not request.branch.snapshot:
+            request.branch.snapshot = env_snapshot()
     try:
         call(_collect(service.Play(_stream(requests), None)))
     finally:

@@ -22,7 +22,8 @@ MAX_CPU_SECONDS = 5.0  # of one input
 FOLDER_VARIABLE = "FIVE_FUZZ_FOLDER"  # parent of the folders of processes that are killed
 GROUPS = ("wire", "files")
 MODULES = ("tests.fuzz.message_targets", "tests.fuzz.service_targets", "tests.fuzz.record_targets",
-           "tests.fuzz.document_targets", "tests.fuzz.file_targets", "tests.fuzz.game_file_targets")
+           "tests.fuzz.document_targets", "tests.fuzz.file_targets", "tests.fuzz.game_file_targets",
+           "tests.fuzz.agent_targets")
 SEEDS = Path(__file__).parent / "seeds"
 
 Mutate = Callable[[bytes, Random], bytes]

@@ -78,6 +78,19 @@ def test_entry_that_is_there_twice_is_refused() -> None:
     refused(file, "entries twice")
 
 
+def test_every_damaged_byte_of_an_entry_is_found_in_it() -> None:
+    """A changed byte breaks the compressed stream or only the checksum. The last two bytes only end the stream."""
+    file = io.BytesIO()
+    backup_file.write(file, "r", 7.5, 3, [(KEYS.head, b"".join(b"%d, " % (i * i) for i in range(99)), -1)])
+    with zipfile.ZipFile(file) as archive:
+        info = archive.getinfo("keys/00000000")
+    start = info.header_offset + 30 + len(info.filename)
+    content = file.getvalue()
+    for place in range(start, start + info.compress_size - 2):
+        broken = content[:place] + bytes([content[place] ^ 255]) + content[place + 1:]
+        refused(io.BytesIO(broken), "damaged at keys/00000000")
+
+
 def test_other_compression_is_refused() -> None:
     """It could fill the memory while it is decompressed."""
     refused(packed(written(), zipfile.ZIP_BZIP2), "compressed by another method than deflate")

@@ -246,18 +246,18 @@ def test_descendants_of_a_dead_process_are_killed(supervisor: Supervisor, tmp_pa
 
 
 SUPERVISING = """
-    import signal, sys, threading
+    import queue, signal, sys
     from pathlib import Path
     from rapid.supervisor import ProcessSpec, Supervisor
-    ended = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: ended.set())
+    ended = queue.SimpleQueue()  # an Event's lock may be held by the wait() that a signal interrupts
+    signal.signal(signal.SIGINT, lambda *_: ended.put(None))
     folder = Path(sys.argv[1])
     with Supervisor(folder) as supervisor:
         for i in range(3):
             supervisor.start(ProcessSpec(f"p{i}", [sys.executable, "-S", "-c", "import time; time.sleep(600)"]))
         supervisor.wait_ready([f"p{i}" for i in range(3)], 20)
         print(*(s.pid for s in supervisor.status()), flush=True)
-        ended.wait()
+        ended.get()
 """
 
 

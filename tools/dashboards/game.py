@@ -29,6 +29,9 @@ BOARD = Dashboard("game", "Five / Game", "Games played for training: results, le
         chart("Results", "Games of the last hour, by opponent and outcome for the side that learns.",
               Query(total(increase("five_rollout_games_total"), "opponent", "outcome"), "{{opponent}}: {{outcome}}"),
               least=0, stacked=True),
+        chart("Results from the middle", "Games of the last hour that began in the middle, by opponent and outcome. No "
+              "other chart counts them.", Query(total(increase("five_rollout_middle_games_total"), "opponent",
+                                                      "outcome"), "{{opponent}}: {{outcome}}"), least=0, stacked=True),
         chart("Winners", "Games of the last hour, by winner.",
               Query(total(increase("five_rollout_decided_games_total"), "winner"), "{{winner}}"), least=0,
               stacked=True),

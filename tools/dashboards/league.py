@@ -6,6 +6,7 @@ from tools.dashboards.queries import increase, largest, series, total
 
 MU, SIGMA = series("five_evaluator_trueskill_rating"), series("five_evaluator_trueskill_sigma_rating")
 PAST = total(increase("five_rollout_games_total", opponent="past"))
+DECIDED = total(increase("five_rollout_games_total", opponent="past", outcome="~won|lost|drawn"))
 VARIANT_STATISTICS = total(increase("five_rollout_variant_hero_statistics_total", statistic="~last_hits|deaths"),
                            "variant", "statistic")
 
@@ -52,7 +53,7 @@ BOARD = Dashboard("league", "Five / League and rating",
         chart("Win rate against past versions", "Of training games in the last hour, a draw being half. Near one half "
               "the newest version is not better than its ancestors.",
               Query(f"({total(increase('five_rollout_games_total', opponent='past', outcome='won'))} + 0.5 * "
-                    f"{total(increase('five_rollout_games_total', opponent='past', outcome='drawn'))}) / {PAST}",
+                    f"{total(increase('five_rollout_games_total', opponent='past', outcome='drawn'))}) / {DECIDED}",
                     "win rate"), unit="percentunit", least=0, most=1),
         chart("Games by opponent", "Share of the games that were given each kind of opponent; a fifth against past "
               "versions in the paper (appendix N).",

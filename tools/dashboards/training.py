@@ -30,6 +30,15 @@ BOARD = Dashboard("training", "Five / Training", "How fast a run learns, and wha
               Query(average(series("five_optimizer_term_loss"), "term"), "{{term}}")),
         chart("Entropy", "Of the action and the parameters that it uses, in nats. Falling to nothing early means that "
               "exploration has ended.", Query(average(series("five_optimizer_entropy_nats")), "entropy"), least=0),
+        chart("Entropy of the action heads", "As a share of each head's maximum. A head that stays at 100 % chooses "
+              "randomly; learning.entropy_weights can leave it out of the entropy bonus.",
+              Query(f"{average(series('five_optimizer_head_entropy_nats'), 'head')} / "
+                    f"{average(series('five_optimizer_head_max_entropy_nats'), 'head')}", "{{head}}"),
+              unit="percentunit", least=0),
+        chart("Loss of the auxiliary heads", "As a share of chance: at 100 % a head has learned nothing. Win and rank "
+              "need learning.outcome_samples_per_game.",
+              Query(average(series("five_optimizer_auxiliary_loss_ratio"), "head"), "{{head}}"), unit="percentunit",
+              least=0),
         chart("Change of the policy", "Divergence from the policy that acted, and the share of hero-steps whose ratio "
               "is clipped. Growing with staleness and reuse.",
               Query(average(series("five_optimizer_approximate_kl_nats")), "approximate KL"),
@@ -53,7 +62,14 @@ BOARD = Dashboard("training", "Five / Training", "How fast a run learns, and wha
               Query(largest(series("five_optimizer_entropy_coefficient_ratio")), "entropy coefficient"),
               Query(largest(series("five_optimizer_team_spirit_ratio")), "team spirit"), least=0),
         chart("Horizon", "Of the discount, in game time.",
-              Query(largest(series("five_optimizer_gae_horizon_seconds")), "horizon"), unit="s", least=0)]),
+              Query(largest(series("five_optimizer_gae_horizon_seconds")), "horizon"), unit="s", least=0),
+        chart("Curriculum", "Shares of new games, and the health of buildings of those that begin in the middle.",
+              Query(largest(series("five_optimizer_scripted_games_ratio")), "against scripted bots"),
+              Query(largest(series("five_optimizer_middle_games_ratio")), "begin in the middle"),
+              Query(largest(series("five_optimizer_building_health_ratio")), "health of buildings"),
+              unit="percentunit", least=0),
+        chart("Game limit", "Game time at which a new game is cut.",
+              Query(largest(series("five_optimizer_game_limit_seconds")), "limit"), unit="s", least=0)]),
     Row("Rewards", [
         chart("Reward of a game, by term", f"What a hero earned in a game, mean over the games of the last {LONG}: "
               "weighted, before it is shared in the team and the other team's is subtracted.",

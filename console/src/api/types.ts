@@ -59,8 +59,11 @@ export interface AnnealNow {
 }
 
 export interface Ramp { start: number; length: number; from?: number | null; to: number }
-export interface Schedule { initial: number; ramps: Ramp[] }
-export interface ScheduleState { name: string; schedule: Schedule; version: number; value: number; change: string | null }
+export interface Schedule { initial: number; ramps: Ramp[]; unit: "versions" | "hero_steps" }
+export interface ScheduleState {
+  name: string; schedule: Schedule; version: number; hero_steps: number; value: number;
+  next_start: number; change: string | null;
+}
 export interface ScheduleChange {
   id: string; at: number; name: string; who: string; reason: string; before: Schedule; after: Schedule;
   reverts: string | null; epoch: number;

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from five.agent.compute import apply_compute_config, uses_cuda_graphs
+from five.agent.compute import apply_compute_config, uses_bfloat16, uses_cuda_graphs
 from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
@@ -101,7 +101,7 @@ def measure(size: OptimizerWorkload | None = None) -> list[BenchmarkRow]:
     parts = recorded_data.samples(config, learning.batch_samples, size.from_seconds)
     learner = Learner(recorded_data.policy_of(config), learning, device,
                       graphs=uses_cuda_graphs(device, config.compute, config.services.optimizer.cuda_graphs))
-    hyper = hyperparameters_at(config.schedules, 0)
+    hyper = hyperparameters_at(config.schedules, 0, 0)
     batch = recorded_data.batch_of(parts)
     flops = learner.count_step_flops(batch)
 
@@ -114,7 +114,7 @@ def measure(size: OptimizerWorkload | None = None) -> list[BenchmarkRow]:
     samples = median_rate(steps_from_buffer(learner, batches, learning.batch_samples, hyper), size.seconds,
                           size.repeats)
     batches.discard()
-    dtype = torch.bfloat16 if config.model.precision == "bfloat16" else torch.float32
+    dtype = torch.bfloat16 if uses_bfloat16(config.model, device) else torch.float32
     products = median_rate(matrix_products(flops, dtype, device), size.seconds / 2, size.repeats)
     per_sample = flops / learning.batch_samples
     if not math.isfinite(per_sample) or learner.skipped_steps:

@@ -75,7 +75,8 @@ def _add_policy_outputs(policy: Policy, learning: LearnerConfig, seen: Arrays, r
         "resets": np.zeros((steps, teams), np.bool_), "versions": np.zeros((steps, teams), np.int32),
         "win_label": np.full((steps, teams), 0.5, np.float32),
         "rank_label": np.full((steps, teams, heroes, RANKS), 1 / RANKS, np.float32),
-        "building_label": np.zeros((steps, teams, buildings), np.float32)}
+        "building_label": np.zeros((steps, teams, buildings), np.float32),
+        "outcome_mask": np.zeros((steps, teams), np.float32)}
 
 
 def batch_of(parts: list[Arrays]) -> Arrays:

@@ -127,7 +127,7 @@ def stages(config: RunConfig, size: TrainWorkload) -> dict[str, float]:
     device = torch.device(services.optimizer.device)
     learner = Learner(recorded_data.policy_of(config), learning, device,
                       graphs=uses_cuda_graphs(device, config.compute, config.services.optimizer.cuda_graphs))
-    hyper = hyperparameters_at(config.schedules, 0)
+    hyper = hyperparameters_at(config.schedules, 0, 0)
 
     def learn() -> float:
         learner.train_step(batch, hyper).end.wait()

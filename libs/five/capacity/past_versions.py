@@ -73,7 +73,8 @@ class PastPool:
     @property
     def version_bytes(self) -> float:
         """Bytes of a version in a server."""
-        half = self.cluster.config.model.precision == "bfloat16"
+        config = self.cluster.config
+        half = config.model.precision == "bfloat16" and config.services.inference.device != "cpu"
         return self.cluster.parameter_bytes / (2 if half else 1)
 
     @property

@@ -54,7 +54,7 @@ _ROLLOUT = _only(Caller.ROLLOUT)
 _MATCHES = _only(Caller.CONTROLLER, Caller.CLI)
 
 ACCESS: Mapping[str, ServiceAccess] = {
-    # Actions, and the configurations of games: kilobytes for hundreds of games.
+    # Actions and configurations of games, kilobytes for hundreds of games, and a game's snapshot of 1 MB.
     "five.v1.EnvService": ServiceAccess(Audience.DOTA_ENV, {"Play": _ROLLOUT}, 8192 * KIBIBYTE),
     "five.v1.EvaluatorService": ServiceAccess(
         Audience.EVALUATOR, {"PlayMatch": _MATCHES, "GetRatings": _MATCHES}, 64 * KIBIBYTE),

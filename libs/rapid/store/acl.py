@@ -105,7 +105,7 @@ TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writer
     "plans": (_users(OPTIMIZER), _users(CONTROLLER, INFERENCE)),
 }
 SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "versions": (_users(OPTIMIZER), _users(CONTROLLER)),
+    "versions": (_users(OPTIMIZER), _users(CONTROLLER, ROLLOUT)),  # schedules may count hero-steps
     "games": (_users(ROLLOUT), _users(CONTROLLER)),
     "ratings": (_users(EVALUATOR), _users(CONTROLLER)),
     "matches": (_users(EVALUATOR), _users(CONTROLLER)),

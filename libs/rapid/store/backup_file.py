@@ -16,6 +16,7 @@ FORMAT = 1
 MAX_MANIFEST_BYTES = 1 << 28
 MAX_KEY_BYTES = 1 << 29  # Redis' own limit of one value
 MAX_BYTES = 1 << 36  # of all keys
+CHUNK_BYTES = 1 << 20  # of an entry, read at once
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
 # First parts of keys that no backup contains: heartbeats, parameters, and the key that signs checkpoints, which must
 # not be in the blob store.
@@ -68,7 +69,7 @@ def read(file: IO[bytes]) -> tuple[Backup, list[SavedKey]]:
             if not {info.compress_type for info in archive.infolist()} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                 raise Corrupt("not a backup of a run: its entries are compressed by another method than deflate")
             row = json.loads(archive.read("manifest.json"))
-            damaged = archive.testzip()
+            damaged = _damaged_entry(archive)
         if damaged:
             raise Corrupt(f"the backup is damaged at {damaged}: use another backup")
         if row["format"] != FORMAT:
@@ -79,6 +80,18 @@ def read(file: IO[bytes]) -> tuple[Backup, list[SavedKey]]:
         if isinstance(error, Corrupt):
             raise
         raise Corrupt(f"not a backup of a run: {error}") from None
+
+
+def _damaged_entry(archive: zipfile.ZipFile) -> str | None:
+    """Return the first entry that cannot be read; `ZipFile.testzip` does not catch a stream that breaks off."""
+    for name in archive.namelist():
+        try:
+            with archive.open(name) as entry:
+                while entry.read(CHUNK_BYTES):
+                    pass
+        except (zipfile.BadZipFile, zlib.error, EOFError):
+            return name
+    return None
 
 
 def _check_sizes(sizes: dict[str, int], entries: int) -> None:

@@ -23,8 +23,9 @@ export function Reliability({ found }: { found: Calibration }) {
     {!found.games ? <p>Nothing is known: no recorded game of self-play carries what was predicted before it.</p> : <>
       <p>Over {number(found.games, 0)} games of self-play by versions {found.first} to {found.last}, at their first observation, it was
         off by <b>{number(100 * (found.error ?? 0), 1)} points</b> on average. Brier score {number(found.brier, 3)}; always saying the
-        mean result has {number(found.brier_constant, 3)}.
-        {(found.brier ?? 0) >= (found.brier_constant ?? 0) && " It tells no more than the mean does."}</p>
+        mean result has {number(found.brier_constant, 3)}.</p>
+      {found.is_informative === false && <p class="warn">The win head knows nothing, so that these values are noise: its Brier
+        score is not lower by two standard errors, {number(2 * (found.gain_error ?? 0), 4)}.</p>}
       <div class="scroll" tabIndex={0} role="region" aria-label="Calibration"><table>
         <thead><tr><th>said</th><th>games</th><th>Radiant won</th><th>95 %</th></tr></thead>
         <tbody>{found.bins.filter((b) => b.games > 0).map((b) => <tr key={b.low}>

@@ -15,6 +15,7 @@ export interface Table { name: string; heroes: string[]; team: number; shared: b
 export interface Bin { low: number; high: number; games: number; predicted: number | null; won: number | null; at_least: number | null; at_most: number | null }
 export interface Calibration {
   games: number; first: number | null; last: number | null; brier: number | null; brier_constant: number | null; error: number | null; bins: Bin[];
+  gain_error: number | null; is_informative: boolean | null;
 }
 
 const names = (name: string): string[] => (query.value.get(name) ?? "").split(",").filter(Boolean);

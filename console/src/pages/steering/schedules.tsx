@@ -7,10 +7,11 @@ import type { Page, Schedule, ScheduleChange, ScheduleState } from "../../api/ty
 import { ActButton } from "../../components/act";
 import { clock, number } from "../../text";
 
-const NAMES = ["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds"] as const;
+const NAMES = ["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds", "scripted_fraction",
+  "scripted_bot", "game_seconds", "middle_fraction", "building_health"] as const;
 const WIDTH = 640, HEIGHT = 170, LEFT = 60, BOTTOM = 24;
 
-/** A schedule's value at a version, as five.schedules has it: linear from ramp to ramp. */
+/** A schedule's value at a position in its unit, as five.agent.schedules has it: linear from ramp to ramp. */
 export function valueAt(schedule: Schedule, version: number): number {
   let value = schedule.initial;
   for (const ramp of schedule.ramps) {
@@ -21,6 +22,16 @@ export function valueAt(schedule: Schedule, version: number): number {
   }
   return value;
 }
+
+/** The unit's word: "version 951", "hero-step 7400000". */
+const word = (schedule: Schedule) => schedule.unit === "hero_steps" ? "hero-step" : "version";
+
+/** The present position in the schedule's unit. */
+const positionOf = (state: ScheduleState) => state.schedule.unit === "hero_steps" ? state.hero_steps : state.version;
+
+/** The earliest start of a change that the run has not reached when it is sent. */
+const nextStart = (state: ScheduleState) => state.schedule.unit === "hero_steps" ? state.next_start
+  : (overview.value?.version ?? state.version) + 1;
 
 interface Wish { start: number; length: number; to: number }
 
@@ -56,10 +67,10 @@ function Curve({ now, schedule, wish, onWish }: {
     onPointerDown={(e) => e.currentTarget.setPointerCapture(e.pointerId)}
     onPointerMove={(e) => { if (e.currentTarget.hasPointerCapture(e.pointerId)) dragTo(e, what); }} />;
   return <svg ref={place} class="curve" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img"
-              aria-label={`from ${number(valueAt(schedule, now), 6)} at version ${now} to ${number(wish.to, 6)} at version ${wish.start + wish.length}`}>
+              aria-label={`from ${number(valueAt(schedule, now), 6)} at ${word(schedule)} ${now} to ${number(wish.to, 6)} at ${word(schedule)} ${wish.start + wish.length}`}>
     <path d={path(schedule)} class="was" /><path d={path(next)} class="wish" />
     <line x1={x(now)} x2={x(now)} y1={4} y2={HEIGHT - BOTTOM} class="now" />
-    <text x={x(now) + 4} y={14}>version {now}</text>
+    <text x={x(now) + 4} y={14}>{word(schedule)} {now}</text>
     {[low, (low + top) / 2, top / 1.15].map((v) => <text key={v} x={LEFT - 6} y={y(v) + 4} text-anchor="end">{number(v, 5)}</text>)}
     {[first, first + width / 2, first + width / 1.15].map((v) =>
       <text key={v} x={x(v)} y={HEIGHT - 6} text-anchor="middle">{Math.round(v)}</text>)}
@@ -75,28 +86,28 @@ function Editor({ name }: { name: string }) {
   const read = (keep: boolean) => request("GET", `schedules/${name}`).then(async (answer) => {
     const now = await answer.json() as ScheduleState;
     setState({ now, tag: answer.headers.get("ETag") ?? "" });
-    if (!keep) setWish({ start: now.version + 1, length: 100, to: now.value });
+    if (!keep) setWish({ start: nextStart(now), length: now.schedule.unit === "hero_steps" ? 50 * (now.next_start - now.hero_steps) : 100, to: now.value });
   }).catch((error: Error) => setTrouble(error.message));
   useEffect(() => { void read(false); }, [name]);
   const moves = moved.value;
   useEffect(() => { const t = setTimeout(() => void read(true), 3000); return () => clearTimeout(t); }, [moves]);
   if (!state || !wish) return <p class="quiet">{trouble || "Asking…"}</p>;
   const { now, tag } = state;
-  const body = () => ({ start: Math.max(wish.start, (overview.value?.version ?? now.version) + 1), length: wish.length, to: wish.to,
+  const body = () => ({ start: Math.max(wish.start, nextStart(now)), length: wish.length, to: wish.to,
                         epoch: overview.value?.epoch ?? null });
   const put = (parameters: Record<string, boolean>, reason = "") => request("PUT", `schedules/${name}`,
     { body: { ...body(), reason }, match: tag, parameters }).then((a) => a.json() as Promise<ScheduleState>);
   const field = (key: keyof Wish, label: string, step: string) => <label>{label} <input type="number" step={step} min="0"
     value={wish[key]} onInput={(e) => { const v = Number(e.currentTarget.value); if (Number.isFinite(v)) setWish({ ...wish, [key]: v }); }} /></label>;
   return <>
-    <Curve now={now.version} schedule={now.schedule} wish={wish} onWish={setWish} />
+    <Curve now={positionOf(now)} schedule={now.schedule} wish={wish} onWish={setWish} />
     <div class="row">
-      {field("start", "from version", "1")}{field("length", "over versions", "1")}{field("to", "to", "any")}
+      {field("start", `from ${word(now.schedule)}`, "1")}{field("length", `over ${word(now.schedule)}s`, "1")}{field("to", "to", "any")}
       <ActButton act={{ verb: "Change schedule", reasoned: true,
-        says: <p>{name.replaceAll("_", " ")}: from {number(now.value, 6)} now to <b>{number(wish.to, 6)}</b>, from version {wish.start} over {wish.length} versions. What was planned from there on is dropped.</p>,
+        says: <p>{name.replaceAll("_", " ")}: from {number(now.value, 6)} now to <b>{number(wish.to, 6)}</b>, from {word(now.schedule)} {wish.start} over {wish.length} {word(now.schedule)}s. What was planned from there on is dropped.</p>,
         rehearse: async () => {
           const then = await put({ dry_run: true });
-          return <p>It would be: {then.schedule.ramps.slice(-3).map((r) => `${number(r.to, 6)} by version ${r.start + r.length}`).join(", then ")}.</p>;
+          return <p>It would be: {then.schedule.ramps.slice(-3).map((r) => `${number(r.to, 6)} by ${word(then.schedule)} ${r.start + r.length}`).join(", then ")}.</p>;
         },
         carryOut: (reason) => put({}, reason), done: () => void read(false) }} />
     </div></>;
@@ -114,14 +125,14 @@ function History() {
     <thead><tr><th>when</th><th>who</th><th>schedule</th><th>to</th><th>why</th><th><span class="sr">take back</span></th></tr></thead>
     <tbody>{page.map((c) => { const ramp = c.after.ramps[c.after.ramps.length - 1]; return <tr key={c.id}>
       <td class="no-wrap">{clock(c.at)}</td><td>{c.who}</td><td>{c.name.replaceAll("_", " ")}</td>
-      <td>{ramp ? `${number(ramp.to, 6)} by version ${ramp.start + ramp.length}` : number(c.after.initial, 6)}</td><td>{c.reason}</td>
+      <td>{ramp ? `${number(ramp.to, 6)} by ${word(c.after)} ${ramp.start + ramp.length}` : number(c.after.initial, 6)}</td><td>{c.reason}</td>
       <td><ActButton act={{ verb: "Take back", reasoned: true,
-        says: <p>From the newest version on, {c.name.replaceAll("_", " ")} is what it was before this change.</p>,
+        says: <p>From two versions ahead on, {c.name.replaceAll("_", " ")} is what it was before this change.</p>,
         rehearse: async () => {
-          const then = await request("POST", `schedules/history/${c.id}/revert`, { body: { start: (overview.value?.version ?? 0) + 1 }, parameters: { dry_run: true } });
+          const then = await request("POST", `schedules/history/${c.id}/revert`, { body: {}, parameters: { dry_run: true } });
           return <p>It would be {number(((await then.json()) as ScheduleState).value, 6)}.</p>;
         },
-        carryOut: (reason) => request("POST", `schedules/history/${c.id}/revert`, { body: { start: (overview.value?.version ?? 0) + 1, reason } }) }} /></td></tr>; })}</tbody>
+        carryOut: (reason) => request("POST", `schedules/history/${c.id}/revert`, { body: { reason } }) }} /></td></tr>; })}</tbody>
   </table></div>;
 }
 
