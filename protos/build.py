@@ -1,8 +1,9 @@
-"""Generate the Python code of the services' protobuf APIs: ``python protos/build.py`` or ``make protos``.
+"""Generate the Python code of the protobuf APIs: ``python protos/build.py`` or ``make protos``.
 
 The files beside each ``.proto`` are ``*_pb2.py`` with its types ``*_pb2.pyi``, and ``*_pb2_grpc.py`` with its types
 ``*_pb2_grpc.pyi`` (for grpc.aio, which clients and servers here use). They are imported as
-``five.protos.v1.<name>_pb2`` and never edited or committed.
+``five.protos.v1.<name>_pb2``, or ``five.protos.valve.<name>_pb2`` for the messages of Dota 2 and dotaservice. They are
+never edited or committed.
 """
 
 import re
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 ROOT = Path(__file__).resolve().parent
-PACKAGE = "five/v1"
+# Folder of .proto files -> package of the generated code.
+PACKAGES = {"five/v1": "five.protos.v1", "valve": "five.protos.valve"}
 
-# protoc writes imports relative to its -I folder; ours are below the package `protos`.
-IMPORT = re.compile(r"^(from|import) five\.v1\b", re.MULTILINE)
+# protoc writes imports relative to its -I folder; ours are below the package `five.protos`.
+IMPORT = re.compile(r"^(from|import) (five\.v1|valve)\b", re.MULTILINE)
 
 MULTI_CALLABLE = {
     (False, False): "UnaryUnaryMultiCallable",
@@ -31,7 +33,7 @@ MULTI_CALLABLE = {
 
 def sources(root: Path = ROOT) -> list[Path]:
     """Return the .proto files, sorted."""
-    return sorted((root / PACKAGE).glob("*.proto"))
+    return sorted(path for folder in PACKAGES for path in (root / folder).glob("*.proto"))
 
 
 def generated(root: Path = ROOT) -> list[Path]:
@@ -45,14 +47,20 @@ def is_current(root: Path = ROOT) -> bool:
     return all(path.exists() and path.stat().st_mtime >= newest for path in generated(root))
 
 
+def _moved_imports(code: str) -> str:
+    """Return generated code with imports from the packages where the generated files are."""
+    return IMPORT.sub(lambda found: f"{found[1]} {PACKAGES[found[2].replace('.', '/')]}", code)
+
+
 def _type_of(proto_name: str) -> str:
-    """Convert ``.five.v1.ActRequest`` to ``ActRequest``. The APIs use only messages of the same file."""
+    """Convert ``.five.v1.ActRequest`` to ``ActRequest``. The RPCs use only messages of the same file."""
     return proto_name.rsplit(".", 1)[1]
 
 
 def _grpc_types(descriptor: "FileDescriptorProto") -> str:
     """Return the types of a file's services as the text of a .pyi."""
     stem = Path(descriptor.name).stem
+    package = PACKAGES[str(Path(descriptor.name).parent)]
     lines = [
         "from collections.abc import AsyncIterator, Awaitable",
         "from typing import Any",
@@ -60,7 +68,7 @@ def _grpc_types(descriptor: "FileDescriptorProto") -> str:
         "import grpc",
         "import grpc.aio",
         "",
-        f"from five.protos.v1 import {stem}_pb2",
+        f"from {package} import {stem}_pb2",
         "",
     ]
     for service in descriptor.service:
@@ -95,7 +103,7 @@ def build(root: Path = ROOT) -> list[Path]:
                            "pip install grpcio-tools") from error
     files = [str(path.relative_to(root)) for path in sources(root)]
     if not files:
-        raise RuntimeError(f"no .proto files in {root / PACKAGE}")
+        raise RuntimeError(f"no .proto files in {root}: expected them in {' and '.join(PACKAGES)}")
     written: list[Path] = []
     with tempfile.TemporaryDirectory() as name:
         out = Path(name)
@@ -111,11 +119,11 @@ def build(root: Path = ROOT) -> list[Path]:
                 stub.with_suffix(".pyi").write_text(_grpc_types(descriptor))
             else:
                 stub.unlink(missing_ok=True)
-        for path in sorted(out.glob(f"{PACKAGE}/*.py*")):
+        for path in sorted(path for folder in PACKAGES for path in out.glob(f"{folder}/*.py*")):
             target = root / path.relative_to(out)
             # Beside, then renamed: another process that imports meanwhile sees the old file or the new one.
             beside = target.with_name(target.name + ".new")
-            beside.write_text(IMPORT.sub(r"\1 five.protos.v1", path.read_text()))
+            beside.write_text(_moved_imports(path.read_text()))
             beside.replace(target)
             written.append(target)
     return written
@@ -125,6 +133,6 @@ if __name__ == "__main__":
     if "--if-needed" in sys.argv[1:] and is_current():
         sys.exit(0)
     try:
-        print(f"protos: {len(build())} files generated in {ROOT / PACKAGE}")
+        print(f"protos: {len(build())} files generated in {ROOT}")
     except RuntimeError as problem:
         sys.exit(f"protos: {problem}")

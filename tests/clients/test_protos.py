@@ -12,13 +12,14 @@ from google.protobuf import descriptor_pool
 from five.protos.v1 import env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2
 from protos import build as protos
 
+OURS = "five/v1"
 MODULES = (env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2)
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for source in protos.sources():
-        target = tmp_path / protos.PACKAGE / source.name
+        target = tmp_path / source.relative_to(protos.ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
     return tmp_path
@@ -31,25 +32,26 @@ def test_build_writes_typed_importable_code(copy: Path) -> None:
         assert {f"{source.stem}_pb2.py", f"{source.stem}_pb2.pyi"} <= names
     assert {"inference_pb2_grpc.py", "inference_pb2_grpc.pyi"} <= names and "tensors_pb2_grpc.py" not in names
     assert protos.is_current(copy)
-    for path in (copy / protos.PACKAGE).glob("*.py*"):
+    for path in copy.rglob("*.py*"):
         ast.parse(path.read_text())
-        assert "from five.v1" not in path.read_text()
-    types = (copy / protos.PACKAGE / "inference_pb2_grpc.pyi").read_text()
+        assert not re.search(r"^(from|import) (five\.v1|valve)\b", path.read_text(), re.MULTILINE)
+    types = (copy / OURS / "inference_pb2_grpc.pyi").read_text()
     assert "Act: grpc.aio.StreamStreamMultiCallable[inference_pb2.ActRequest, inference_pb2.ActResponse]" in types
-    changed = copy / protos.PACKAGE / "env.proto"
-    newer = max(p.stat().st_mtime for p in (copy / protos.PACKAGE).iterdir()) + 10
+    assert "from five.protos.valve import dotaservice_pb2" in (copy / "valve/dotaservice_pb2_grpc.pyi").read_text()
+    changed = copy / OURS / "env.proto"
+    newer = max(p.stat().st_mtime for p in (copy / OURS).iterdir()) + 10
     os.utime(changed, (newer, newer))
     assert not protos.is_current(copy)
 
 
 def test_invalid_proto_changes_nothing(copy: Path, capfd: pytest.CaptureFixture[str]) -> None:
     protos.build(copy)
-    before = (copy / protos.PACKAGE / "env_pb2.py").read_text()
-    (copy / protos.PACKAGE / "env.proto").write_text('syntax = "proto3"; package five.v1; message {')
+    before = (copy / OURS / "env_pb2.py").read_text()
+    (copy / OURS / "env.proto").write_text('syntax = "proto3"; package five.v1; message {')
     with pytest.raises(RuntimeError, match="protoc failed"):
         protos.build(copy)
     assert "env.proto" in capfd.readouterr().err
-    assert (copy / protos.PACKAGE / "env_pb2.py").read_text() == before
+    assert (copy / OURS / "env_pb2.py").read_text() == before
     with pytest.raises(RuntimeError, match="no .proto files"):
         protos.build(copy / "empty")
 
@@ -86,7 +88,7 @@ def undocumented(text: str) -> list[str]:
     return bare
 
 
-@pytest.mark.parametrize("source", protos.sources(), ids=lambda p: p.name)
+@pytest.mark.parametrize("source", sorted((protos.ROOT / OURS).glob("*.proto")), ids=lambda p: p.name)
 def test_every_field_has_a_comment(source: Path) -> None:
     assert undocumented(source.read_text()) == []
 

@@ -1,9 +1,9 @@
 """World states that a Dota 2 client sent to a bot (`CMsgBotWorldState`), as kept by the public repository
-pydota2/pydota2_archive: replays/2017_10_27_1015_Radiant, one game of patch 7.06f, 26:40 long.
+pydota2/pydota2_archive: replays/2017_10_27_1015_{Radiant,Dire}, one game of patch 7.06f, 26:40 long.
 
 A file is a sequence of frames: a length of four bytes, little endian, then a protobuf message. Only the fields that the
-tests read are decoded. The recording is not part of this project: FIVE_RECORDINGS names the folder that holds it, plain
-or packed with xz.
+tests read are decoded, without the package protobuf, which the environment does not need. The recording is not part of
+this project: FIVE_RECORDINGS names the folder that holds it, plain or packed with xz.
 """
 
 import lzma
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-NAME = "2017_10_27_1015_Radiant"
+NAMES = ("2017_10_27_1015_Radiant", "2017_10_27_1015_Dire")
 TIME, UNIT = 3, 11  # fields of the world state
 NAMED = 3  # fields of a unit: its name, and numbers by their name in units.json
 NUMBERS = {5: "level", 10: "hull_radius", 15: "vision_day", 16: "vision_night", 21: "hp", 22: "hp_regen", 26: "mana",
@@ -21,10 +21,10 @@ NUMBERS = {5: "level", 10: "hull_radius", 15: "vision_day", 16: "vision_night", 
            48: "projectile_speed", 60: "xp", 61: "gold_min", 62: "gold_max", 116: "armor"}
 
 
-def recording() -> Path | None:
-    """Return the recording's file, or None where it is not at hand."""
+def recording(name: str = NAMES[0]) -> Path | None:
+    """Return the file of a side's recording, or None where it is not at hand."""
     folder = Path(os.environ.get("FIVE_RECORDINGS", "."))
-    return next((path for path in (folder / NAME, folder / f"{NAME}.xz") if path.is_file()), None)
+    return next((path for path in (folder / name, folder / f"{name}.xz") if path.is_file()), None)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
