@@ -1,0 +1,54 @@
+"""Action files: how orders reach the bots. Each is a Lua chunk that returns JSON.
+
+A bot may load the file at any time, so a file is written under another name and renamed: a reader gets the old file or
+the new one, never a part.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RELEASED = 1e9  # game seconds: no game reaches them, so bots never wait for another file
+
+Action = Mapping[str, Any]
+
+
+@dataclass
+class ActionFile:
+    """Action file of a team (2 Radiant, 3 Dire) in the folder of the bots. ``sequence`` numbers the written files."""
+
+    folder: Path
+    team: int
+    sequence: int = field(default=0, init=False)
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the file that the bots load."""
+        return self.folder / f"actions_t{self.team}.lua"
+
+    def write(self, actions: Sequence[Action], dota_time: float, through: float) -> int:
+        """Replace the file and return its number.
+
+        ``actions`` have the JSON names of Valve's CMsgBotWorldState.Action, and ``dota_time`` is that of the world
+        state that they answer. Until ``through``, in game seconds, the bots go on without another file; then they wait.
+        """
+        self.sequence += 1
+        write_lua(self.path, {"sequence": self.sequence, "dotaTime": dota_time, "through": through,
+                              "actions": list(actions)})
+        return self.sequence
+
+    def release(self) -> None:
+        """Let the bots go on for ever without orders."""
+        self.write([], 0.0, RELEASED)
+
+
+def write_lua(path: Path, content: Mapping[str, Any]) -> None:
+    """Replace a Lua file by one that returns the content as JSON. Raises ValueError for NaN and infinite numbers."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII without control characters
+    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(f"return '{quoted}'", encoding="ascii")
+    unfinished.replace(path)
