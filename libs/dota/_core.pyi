@@ -451,9 +451,9 @@ class Play:
 
     def __init__(self, games: VecGame, game: int) -> None: ...
 
-    def take(self, hero: int, held: bool, scripted: bool) -> None: ...
+    def take(self, hero: int, held: bool, buys: bool, learns: bool) -> None: ...
 
-    def order(self, hero: int, kind: int, target: tuple[int, int] | None, at: tuple[float, float] | None, slot: int, to: int, item: str, queue: bool) -> str:
+    def order(self, hero: int, kind: int, target: tuple[int, int] | None, at: tuple[float, float] | None, slot: int, to: int, item: str, queue: bool, once: bool) -> str:
         """Why it is refused; '' when it will be carried out."""
 
     def begin(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
@@ -472,6 +472,8 @@ class Play:
         """Commands of the last timestep, int16 [10, 8] as bytes."""
 
     def engine_frame(self) -> int: ...
+
+    def winner(self) -> int: ...
 
     def events(self, team: int | None) -> list[Any]:
         """What happened in the last frame: tuples of dota.events.Event."""

@@ -19,7 +19,7 @@ from dota.config import GameConfig
 from dota.events import Event, events_of
 from dota.game import Game
 from dota.replay import PersonRow, Replay
-from dota.vec_game import COMMANDS
+from dota.vec_game import COMMANDS, Winner
 
 FRAMES = 4  # engine frames of a timestep
 OFFERED: Final = int(_core.OFFERED)  # timesteps whose observations may be answered, the one under way included
@@ -40,7 +40,7 @@ class Order:
     ``target``: unit by slot and generation, as in ``spectate`` and a frame's unit table. ``at``: position in world
     units. ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14 stash,
     15 teleport scrolls). ``item``: an item's name, or the courier's errand. ``queue``: execute after the current order
-    instead of now.
+    instead of now. ``once``: the order `attack` ends when one attack is launched.
     """
 
     kind: str
@@ -50,6 +50,7 @@ class Order:
     to: int = -1
     item: str = ""
     queue: bool = False
+    once: bool = False
 
 
 class Verdict(NamedTuple):
@@ -93,18 +94,26 @@ class InteractiveGame(Game):
         return int(self._play.engine_frame())
 
     @property
+    def winner_now(self) -> Winner:
+        """Winner after the last frame; ``winner`` changes at the end of a timestep only."""
+        return Winner(int(self._play.winner()))
+
+    @property
     def frames_left(self) -> int:
         """Remaining frames of the timestep; at 0 ``begin`` is due."""
         return self._frames_left
 
-    def take(self, hero: int, held: bool, scripted: bool = False) -> None:
+    def take(self, hero: int, held: bool, scripted: bool = False, learns: bool | None = None) -> None:
         """Give a hero (team * 5 + seat) to a person, or back (``held`` False), from the next frame on.
 
-        Policy and bot commands do not affect a hero under human control. With ``scripted`` False the script does not
-        buy, learn, arrange, pick up or use the courier for it either. Raises IndexError for a hero that does not play.
+        Policy and bot commands do not affect a hero under human control. With ``scripted`` the script goes on to buy,
+        arrange and pick up items and to use the courier for it, and with ``learns`` (None: as ``scripted``) to learn
+        abilities and talents. Raises IndexError for a hero that does not play.
         """
-        self._play.take(int(hero), bool(held), bool(scripted))
-        self._record_row(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted)))
+        learned = bool(scripted) if learns is None else bool(learns)
+        self._play.take(int(hero), bool(held), bool(scripted), learned)
+        self._record_row(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted),
+                                   learns=learned))
 
     def order(self, hero: int, order: Order) -> Verdict:
         """Check an order for a hero under human control; it is executed at the next frame if still possible.
@@ -115,7 +124,7 @@ class InteractiveGame(Game):
         row = PersonRow(self.engine_frame, int(hero), _KIND.get(order.kind, -1), _pair(order.target),
                         _round_position(order.at),
                         _to_int16(order.slot), _to_int16(order.to), order.item if order.kind in _NAMED else "",
-                        bool(order.queue))
+                        bool(order.queue), bool(order.once))
         reason = apply_person_row(self._play, row)
         if not reason:
             self._record_row(row)
@@ -204,9 +213,10 @@ class InteractiveGame(Game):
 def apply_person_row(play: Any, row: PersonRow) -> str:
     """Apply a replay's row to a core game; return the reason of a refusal, or ''."""
     if row.kind is None:
-        play.take(row.hero, row.held, row.scripted)
+        play.take(row.hero, row.held, row.scripted, row.learns)
         return ""
-    return str(play.order(row.hero, row.kind, row.target, row.at, row.slot, row.to, row.item, row.queue))
+    return str(play.order(row.hero, row.kind, row.target, row.at, row.slot, row.to, row.item, row.queue,
+                          row.once))
 
 
 def _to_int16(number: int) -> int:

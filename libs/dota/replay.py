@@ -28,7 +28,8 @@ _MAX_STEPS = 1 << 17  # nearly five hours
 _MAX_PEOPLE = 1 << 18
 _ROW = (10, 8)
 # What a person did: the engine frame before which it took effect, the hero, the order. `item` counts the texts of the
-# head's "items"; flags: 1 a target, 2 a place, 4 queued, 8 held, 16 scripted.
+# head's "items"; flags: 1 a target, 2 a place, 4 queued, 8 held, 16 the script buys, 32 one attack only, 64 the script
+# learns although it does not buy, or the other way round.
 _PERSON = np.dtype([("frame", "<u4"), ("x", "<f4"), ("y", "<f4"), ("slot", "<i2"), ("to", "<i2"), ("unit", "<i2"),
                     ("generation", "<u2"), ("item", "<u2"), ("hero", "u1"), ("kind", "i1"), ("flags", "u1")])
 _TAKEN = -1  # kind: no order, the hero was taken or given back
@@ -51,8 +52,10 @@ class PersonRow:
     to: int = -1
     item: str = ""
     queue: bool = False
+    once: bool = False
     held: bool = False
     scripted: bool = False
+    learns: bool = False
 
 
 def _pack_people(rows: list[PersonRow], texts: list[str]) -> npt.NDArray[Any]:
@@ -62,7 +65,7 @@ def _pack_people(rows: list[PersonRow], texts: list[str]) -> npt.NDArray[Any]:
         x, y = row.at or (0.0, 0.0)
         unit, generation = row.target or (-1, 0)
         flags = ((row.target is not None) | (row.at is not None) << 1 | row.queue << 2 | row.held << 3
-                 | row.scripted << 4)
+                 | row.scripted << 4 | row.once << 5 | (row.learns != row.scripted) << 6)
         out[k] = (row.frame, x, y, row.slot, row.to, unit, generation, numbers[row.item], row.hero,
                   _TAKEN if row.kind is None else row.kind, flags)
     return out
@@ -74,8 +77,8 @@ def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
         if item >= len(texts):
             raise ValueError(f"an order uses text {item}, the file has {len(texts)}")
         out.append(PersonRow(frame, hero, None if kind == _TAKEN else kind, (unit, generation) if flags & 1 else None,
-                             (x, y) if flags & 2 else None, slot, to, texts[item], bool(flags & 4), bool(flags & 8),
-                             bool(flags & 16)))
+                             (x, y) if flags & 2 else None, slot, to, texts[item], bool(flags & 4), bool(flags & 32),
+                             bool(flags & 8), bool(flags & 16), bool(flags & 16) != bool(flags & 64)))
     return out
 
 

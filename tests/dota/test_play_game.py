@@ -1,5 +1,7 @@
 """Game with people: frames, control of heroes, and equality with the stepped game when nobody takes part."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -180,6 +182,27 @@ def test_a_held_hero_ignores_its_bot_and_scripts() -> None:
         held.step()
     assert owned(held) > 0 and unit(held, 0)["x"] != home["x"]
     assert sum(level for _, level, _ in unit(held, 0)["abilities"]) == ranks[1]
+
+
+@pytest.mark.parametrize("buys", [False, True])
+def test_scripts_buy_and_learn_independently(buys: bool) -> None:
+    game = InteractiveGame(duel(), 1)
+    game._vec._core.give_gold(0, 0, 3000)
+    home = unit(game, 0)
+    game.take(0, True, scripted=buys, learns=not buys)
+    for _ in range(40):
+        game.step()
+    game._vec._core.give_xp(0, 0, 1000)
+
+    def ranks(body: dict[str, Any]) -> int:
+        return sum(level for _, level, _ in body["abilities"])
+
+    body = unit(game, 0)
+    assert (body["gold"] < home["gold"] - 500) == buys and (ranks(body) > ranks(home)) == (not buys)
+    game.take(0, True, scripted=True)
+    for _ in range(4):
+        game.step()
+    assert ranks(unit(game, 0)) > ranks(home), "a script that takes over spends the points"
 
 
 def test_orders_to_uncontrolled_heroes_are_refused() -> None:

@@ -230,3 +230,39 @@ def test_buy_and_use() -> None:
     assert unit(game, 0)["hp"] > 100 and "item_flask" not in unit(game, 0)["items"]
     assert order(game, "use", slot=slot) == (False, "slot")
     assert order(game, "use", slot=7) == (False, "slot")
+
+
+def test_one_attack_ends_the_order() -> None:
+    game = beside()
+    before = unit(game, 5)["hp"]
+    assert order(game, "attack", target=handle(unit(game, 5)), once=True).ok
+    assert unit(game, 0)["order"] == 4
+    for _ in range(60):
+        frames(game, 1)
+        if unit(game, 0)["order"] != 4:
+            break
+    assert unit(game, 0)["order"] == 0 and game.spectate()["projectiles"]
+    frames(game, 15)
+    assert unit(game, 5)["hp"] < before and unit(game, 0)["order"] == 0
+
+
+def test_one_attack_given_again_is_not_begun_anew() -> None:
+    once, again = beside(), beside()
+    for game in (once, again):
+        assert order(game, "attack", target=handle(unit(game, 5)), once=True).ok
+    for _ in range(12):
+        assert order(again, "attack", target=handle(unit(again, 5)), once=True).ok
+        frames(once, 1)
+        assert unit(once, 0)["order"] == unit(again, 0)["order"]
+        if unit(once, 0)["order"] == 0:
+            return
+    raise AssertionError("no attack was launched")
+
+
+def test_another_order_ends_one_attack() -> None:
+    game = beside(gap=500)
+    target = handle(unit(game, 5))
+    assert order(game, "attack", target=target, once=True).ok
+    assert order(game, "attack", target=target).ok
+    frames(game, 90)
+    assert unit(game, 0)["order"] == 4, "attacks until another order"

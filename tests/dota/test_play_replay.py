@@ -23,7 +23,7 @@ def drawn_order(dice: random.Random, game: InteractiveGame) -> Order:
                  dice.choice((None, (u["x"] + dice.uniform(-900, 900), u["y"] + dice.uniform(-900, 900)))),
                  dice.randint(0, 9), dice.randint(0, 9),
                  dice.choice(("item_flask", "item_boots", "item_magic_wand", "deliver", "return")),
-                 dice.random() < 0.3)
+                 dice.random() < 0.3, dice.random() < 0.3)
 
 
 def played_by_people(steps: int, seed: int) -> tuple[InteractiveGame, Replay]:
@@ -43,7 +43,8 @@ def played_by_people(steps: int, seed: int) -> tuple[InteractiveGame, Replay]:
 def meddle(game: InteractiveGame, dice: random.Random) -> None:
     for hero in (0, 1, 5):
         if dice.random() < 0.02:
-            game.take(hero, dice.random() < 0.7, scripted=dice.random() < 0.3)
+            game.take(hero, dice.random() < 0.7, scripted=dice.random() < 0.3,
+                      learns=dice.choice((None, False, True)))
         if dice.random() < 0.3:
             game.order(hero, drawn_order(dice, game))
 

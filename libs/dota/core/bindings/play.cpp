@@ -53,11 +53,12 @@ float number_of(double v) { return static_cast<float>(std::isfinite(v) ? std::cl
 
 PersonOrder order_of(const Tables& t, int kind, const std::optional<std::pair<std::int64_t, std::int64_t>>& target,
                      const std::optional<std::pair<double, double>>& at, std::int64_t slot, std::int64_t to,
-                     const std::string& item, bool queue) {
+                     const std::string& item, bool queue, bool once) {
   PersonOrder o;
   o.kind =
       kind < 0 || kind >= static_cast<int>(PersonKind::Count) ? PersonKind::Count : static_cast<PersonKind>(kind);
   o.queue = queue;
+  o.once = once;
   if (target) {
     o.targeted = true;
     const auto [index, generation] = *target;
@@ -98,24 +99,26 @@ void bind_play(nb::module_& m) {
       .def(nb::init<PyVecGame&, int>(), nb::arg("games"), nb::arg("game"), nb::keep_alive<1, 2>())
       .def(
           "take",
-          [](PyPlay& self, int hero, bool held, bool scripted) {
+          [](PyPlay& self, int hero, bool held, bool buys, bool learns) {
             try {
-              self.play.take(hero, held, scripted);
+              self.play.take(hero, held, buys, learns);
             } catch (const std::invalid_argument& e) {
               throw nb::index_error(e.what());
             }
           },
-          nb::arg("hero"), nb::arg("held"), nb::arg("scripted"))
+          nb::arg("hero"), nb::arg("held"), nb::arg("buys"), nb::arg("learns"))
       .def(
           "order",
           [](PyPlay& self, int hero, int kind, std::optional<std::pair<std::int64_t, std::int64_t>> target,
              std::optional<std::pair<double, double>> at, std::int64_t slot, std::int64_t to,
-             const std::string& item, bool queue) {
-            const PersonOrder o = order_of(*self.game().setup().tables, kind, target, at, slot, to, item, queue);
+             const std::string& item, bool queue, bool once) {
+            const PersonOrder o =
+                order_of(*self.game().setup().tables, kind, target, at, slot, to, item, queue, once);
             return std::string(word(self.play.order(hero, o)));
           },
           nb::arg("hero"), nb::arg("kind"), nb::arg("target").none(), nb::arg("at").none(), nb::arg("slot"),
-          nb::arg("to"), nb::arg("item"), nb::arg("queue"), "Why it is refused; '' when it will be carried out.")
+          nb::arg("to"), nb::arg("item"), nb::arg("queue"), nb::arg("once"),
+          "Why it is refused; '' when it will be carried out.")
       .def(
           "begin",
           [](PyPlay& self, Array<const std::int16_t> actions, Array<const std::uint8_t> controllers) {
@@ -168,6 +171,7 @@ void bind_play(nb::module_& m) {
           "commands", [](PyPlay& self) { return command_rows(self.play.commands()); },
           "Commands of the last timestep, int16 [10, 8] as bytes.")
       .def("engine_frame", [](PyPlay& self) { return self.game().state().world.frame; })
+      .def("winner", [](PyPlay& self) { return static_cast<int>(self.game().state().world.winner); })
       .def(
           "events",
           [](PyPlay& self, std::optional<int> team) {

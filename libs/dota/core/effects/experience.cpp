@@ -103,7 +103,7 @@ void learn_one(Context& c, HeroState& h, int entry) {
 }
 
 void learn_skills(Context& c, HeroState& h) {
-  if (h.by_hand()) return;
+  if (h.learns_by_hand()) return;
   if (h.hand & kWasByHand) return learn_what_is_lacking(c, h);
   const HeroDef& def = c.tables.heroes[h.def];
   bool learned = false;

@@ -38,6 +38,7 @@ struct PersonOrder {
   PersonKind kind = PersonKind::Count;
   bool targeted = false, aimed = false;  // whether `target` and `at` were given
   bool queue = false;                    // after what the hero is doing, instead of at once
+  bool once = false;                     // Attack: stop after one attack
   Errand errand = Errand::None;          // Courier
   Handle target;
   Vec2 at;

@@ -7,6 +7,7 @@
 #include "effects/items.hpp"
 #include "map/map_data.hpp"
 #include "rules/inventory.hpp"
+#include "rules/orders.hpp"
 #include "rules/step.hpp"
 
 namespace dota {
@@ -16,7 +17,7 @@ constexpr std::size_t kQueued = 16;  // orders that wait for a hero
 constexpr std::size_t kGiven = 64;   // orders to a hero in one frame
 constexpr int kTries = 3;            // walks towards what an order is about, before it is given up
 
-bool idle(const Unit& u) {
+bool is_free(const Unit& u) {
   return u.order.type == OrderType::None && u.act != Act::Channel && u.act != Act::CastWindup;
 }
 
@@ -27,11 +28,12 @@ Play::Play(Game& game) : game_(&game) {
   sight_.look_after(game.world(), *game.setup().tables->map);
 }
 
-void Play::take(int i, bool held, bool scripted) {
+void Play::take(int i, bool held, bool buys, bool learns) {
   if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) throw std::invalid_argument("no such hero plays");
   Seat& seat = seats_[i];
   seat.held = held;
-  seat.scripted = scripted;
+  seat.buys = buys;
+  seat.learns = learns;
   seat.changed = true;
   seat.ruled = seat.ruled || held;
   if (!held) seat.given.clear();
@@ -110,24 +112,56 @@ void Play::settle_seats() {
     seat.queue.clear();
     HeroState& h = hero(i);
     if (seat.held) h.pending = Command{};
-    const bool was = h.by_hand(), is = seat.held && !seat.scripted;
-    h.hand = static_cast<std::uint8_t>((h.hand & ~kByHand) | (is ? kByHand | kWasByHand : 0));
-    if (!was || is) continue;
-    h.items_changed = true;
-    skip_owned(c, h);
-    learn_skills(c, h);
+    const bool bought = h.by_hand(), learned = h.learns_by_hand();
+    const bool buys = seat.held && !seat.buys, learns = seat.held && !seat.learns;
+    h.hand = static_cast<std::uint8_t>((h.hand & kWasByHand) | (buys ? kByHand | kWasByHand : 0) |
+                                       (learns ? kLearnsByHand | kWasByHand : 0));
+    if (bought && !buys) {
+      h.items_changed = true;
+      skip_owned(c, h);
+    }
+    if (learned && !learns) learn_skills(c, h);
   }
 }
 
-void Play::carry_out_given(int i) {
+Outcome Play::execute(int i, const PersonOrder& o) {
   Context c = game_->context();
+  Seat& seat = seats_[i];
+  const Unit* u = game_->world().get(hero(i).unit);
+  const float last_attack = u ? u->last_attack : 0;
+  const Outcome done = carry_out(c, hero(i), o, true);
+  if (done.refusal != Refusal::None || !moves_hero(o.kind)) return done;
+  const bool once = o.kind == PersonKind::Attack && o.once;
+  // Given again, an attack that has not been launched goes on.
+  if (once && seat.once == o.target) return done;
+  seat.once = once ? o.target : Handle{};
+  seat.once_since = last_attack;
+  return done;
+}
+
+// The order ends when the attack is launched.
+void Play::stop_after_attack(int i) {
+  Seat& seat = seats_[i];
+  if (seat.once.index < 0) return;
+  Unit* u = game_->world().get(hero(i).unit);
+  const bool going = u && u->alive && u->order.type == OrderType::AttackUnit && u->order.target == seat.once;
+  if (going && u->last_attack == seat.once_since) return;
+  seat.once = Handle{};
+  if (!going) return;
+  Context c = game_->context();
+  Order stop;
+  stop.type = OrderType::Stop;
+  issue_order(c, *u, stop);
+}
+
+void Play::carry_out_given(int i) {
   Seat& seat = seats_[i];
   for (const PersonOrder& o : seat.given) {
     if (o.queue && moves_hero(o.kind)) {
       if (seat.queue.size() < kQueued) seat.queue.push_back({o});
       continue;
     }
-    const Outcome done = carry_out(c, hero(i), o, true);
+    const Outcome done = execute(i, o);
     if (!moves_hero(o.kind) || done.refusal != Refusal::None) continue;
     seat.queue.clear();
     if (done.again) seat.queue.push_front({o, 1});
@@ -140,11 +174,10 @@ void Play::go_on_with_queue(int i) {
   if (seat.queue.empty()) return;
   const Unit* u = game_->world().get(hero(i).unit);
   if (!u || !u->alive) return seat.queue.clear();
-  Context c = game_->context();
-  while (!seat.queue.empty() && idle(*u)) {
+  while (!seat.queue.empty() && is_free(*u)) {
     Waiting next = seat.queue.front();
     seat.queue.pop_front();
-    const Outcome done = carry_out(c, hero(i), next.order, true);
+    const Outcome done = execute(i, next.order);
     if (done.refusal != Refusal::None || !done.again) continue;
     if (++next.tries <= kTries) seat.queue.push_front(next);
     return;
@@ -179,6 +212,8 @@ bool Play::frame() {
       follow_the_seen(i);
     }
     step_frame(c, f);
+    for (int i = 0; i < kMaxHeroes; ++i)
+      stop_after_attack(i);
   } else {
     events_from_ = w.event_count;
   }

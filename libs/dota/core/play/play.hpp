@@ -18,9 +18,10 @@ class Play {
 
   explicit Play(Game& game);
 
-  // Takes the hero from policies, bots and, unless `scripted`, from the scripts that buy and learn for it; or
-  // gives it back. From the next frame on. Throws std::invalid_argument for a hero that does not play.
-  void take(int hero, bool held, bool scripted);
+  // Takes the hero from policies and bots, or gives it back, from the next frame on. While it is held, scripts buy
+  // and carry items for it only if `buys`, and learn its skills only if `learns`. Throws std::invalid_argument for
+  // a hero that does not play.
+  void take(int hero, bool held, bool buys, bool learns);
   // Looked at now, carried out when the next frame begins.
   Refusal order(int hero, const PersonOrder& o);
   // Begins a timestep by what policies and bots choose, or by commands that are already resolved. Throws
@@ -51,10 +52,12 @@ class Play {
     int tries = 0;
   };
   struct Seat {
-    bool held = false, scripted = false, changed = false;
+    bool held = false, buys = false, learns = false, changed = false;
     bool ruled = false;              // held at some time of this timestep
     std::vector<PersonOrder> given;  // since the last frame
     std::deque<Waiting> queue;       // for when the hero has done what it does
+    Handle once;                     // whom it attacks once
+    float once_since = 0;            // last_attack when that began
   };
 
   void silence_ruled();
@@ -62,6 +65,8 @@ class Play {
   void carry_out_given(int hero);
   void go_on_with_queue(int hero);
   void follow_the_seen(int hero);
+  Outcome execute(int hero, const PersonOrder& o);
+  void stop_after_attack(int hero);
   HeroState& hero(int i) { return game_->world().heroes[i]; }
 
   Game* game_;

@@ -70,8 +70,9 @@ constexpr int kSignals = static_cast<int>(Signal::Count);
 // Whether a person decides what scripts else decide for a hero: skills, purchases, where its items lie. Like who
 // plays a team it comes from outside the world, so that the checksum leaves it out.
 enum Hand : std::uint8_t {
-  kByHand = 1u << 0,     // now
-  kWasByHand = 1u << 1,  // at any time: scripts then follow the hero's state, not their own record
+  kByHand = 1u << 0,        // purchases and items, now
+  kWasByHand = 1u << 1,     // either, at any time: scripts then follow the hero's state, not their own record
+  kLearnsByHand = 1u << 2,  // skills, now
 };
 
 struct HeroState {
@@ -116,6 +117,7 @@ struct HeroState {
   std::int32_t passive_ticks = 0;  // passive gold payments so far
 
   bool by_hand() const { return hand & kByHand; }
+  bool learns_by_hand() const { return hand & kLearnsByHand; }
 };
 
 }  // namespace dota
