@@ -63,6 +63,18 @@ def test_the_same_order_in_a_second_file_is_executed_again(tmp_path: Path) -> No
         assert counts(api) == [round + 1, 0, 0, 0, 0]
 
 
+def test_orders_of_a_file_that_was_replaced_unread_are_executed(tmp_path: Path) -> None:
+    api, vm = start_bots(tmp_path)
+    file = ActionFile(tmp_path / "bots", 2)
+    for player in (0, 1, 2):
+        file.write([stop(player)], api.time, api.time + 1)
+    tick(api, vm)
+    file.write([stop(3)], api.time, api.time + 1)
+    for _ in range(3):
+        tick(api, vm)
+    assert counts(api) == [1, 1, 1, 1, 0]
+
+
 def test_bots_wait_for_the_next_file_when_their_time_is_up(tmp_path: Path) -> None:
     api, vm = start_bots(tmp_path)
     file = ActionFile(tmp_path / "bots", 2)
@@ -115,7 +127,7 @@ def test_a_damaged_or_missing_file_changes_nothing(tmp_path: Path) -> None:
     api, vm = start_bots(tmp_path)
     path = ActionFile(tmp_path / "bots", 2).path
     for text in ("", "return", "return 'x'", "return '{\"sequence\":\"1\"}'", "return '[]'", "return 5", "return '{",
-                 "return '{\"actions\":[]}'"):
+                 "return '{\"batches\":[]}'"):
         path.write_text(text)
         tick(api, vm)
     path.unlink()

@@ -42,7 +42,7 @@ def with_empty_lists(value: Any) -> Any:
     return [with_empty_lists(inner) for inner in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(content=st.dictionaries(KEYS.filter(str.isalpha).filter(str.isascii), VALUES, max_size=4))
 def test_written_content_is_read_back(lua: LuaRuntime, tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
     path = tmp_path_factory.mktemp("lua") / "x.lua"

@@ -6,11 +6,13 @@ the new one, never a part.
 
 import json
 import os
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+BATCHES = 4  # files whose orders a file holds, so that those of a file that was replaced unread are not lost
 RELEASED = 1e9  # game seconds: no game reaches them, so bots never wait for another file
 
 Action = Mapping[str, Any]
@@ -23,6 +25,7 @@ class ActionFile:
     folder: Path
     team: int
     sequence: int = field(default=0, init=False)
+    _batches: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=BATCHES), init=False)
 
     @property
     def path(self) -> Path:
@@ -36,8 +39,9 @@ class ActionFile:
         state that they answer. Until ``through``, in game seconds, the bots go on without another file; then they wait.
         """
         self.sequence += 1
+        self._batches.append({"sequence": self.sequence, "actions": list(actions)})
         write_lua(self.path, {"sequence": self.sequence, "dotaTime": dota_time, "through": through,
-                              "actions": list(actions)})
+                              "batches": list(self._batches)})
         return self.sequence
 
     def release(self) -> None:

@@ -1,9 +1,9 @@
 -- Bot of every hero: executes each order of its team's action file once.
 --
--- The launcher replaces `actions_t<team>.lua`, which returns JSON: `sequence` rises with every file, `actions` are
--- orders, and the game may go on without another file until `through` (game seconds). From then on Think() waits, and
--- the game with it: a bot that does not return stops the game clock. A line `FIVE {...}` of the console log reports
--- that the bot is ready, and what it has done.
+-- The launcher replaces `actions_t<team>.lua`, which returns JSON: `sequence` rises with every file, `batches` are the
+-- orders of the last files, so that none is lost when a file is replaced unread, and the game may go on without another
+-- file until `through` (game seconds). From then on Think() waits, and the game with it: a bot that does not return
+-- stops the game clock. A line `FIVE {...}` of the console log reports that the bot is ready, and what it has done.
 
 local json = require('bots/five_json')
 local orders = require('bots/five_orders')
@@ -60,6 +60,20 @@ local function execute(bot, player, state)
     end
 end
 
+-- Queues the bot's orders of the batches that it has not seen.
+local function accept(actions, player, state)
+    for _, batch in ipairs(actions.batches or {}) do
+        for _, action in ipairs(batch.sequence > state.sequence and batch.actions or {}) do
+            if action.player == player then
+                local due = DotaTime() + ((action.actionDelay or 0) - 0.5) * TICK
+                table.insert(state.pending, {action = action, due = due, sequence = batch.sequence})
+            end
+        end
+    end
+    state.sequence = actions.sequence
+    state.through = actions.through or math.huge
+end
+
 local function agent_think()
     local bot = GetBot()
     local player = bot:GetPlayerID()
@@ -73,16 +87,7 @@ local function agent_think()
     while DotaTime() >= state.through - TICK / 2 and (actions == nil or actions.sequence <= state.sequence) do
         actions = read_actions()
     end
-    if actions ~= nil and actions.sequence > state.sequence then
-        state.sequence = actions.sequence
-        state.through = actions.through or math.huge
-        for _, action in ipairs(actions.actions or {}) do
-            if action.player == player then
-                local due = DotaTime() + ((action.actionDelay or 0) - 0.5) * TICK
-                table.insert(state.pending, {action = action, due = due, sequence = actions.sequence})
-            end
-        end
-    end
+    if actions ~= nil and actions.sequence > state.sequence then accept(actions, player, state) end
     execute(bot, player, state)
 end
 
