@@ -471,6 +471,12 @@ class Play:
     def commands(self) -> bytes:
         """Commands of the last timestep, int16 [10, 8] as bytes."""
 
+    def world_state(self, team: int) -> bytes:
+        """What a team sees, as Dota 2's message CMsgBotWorldState."""
+
+    def unit_of_bot_handle(self, handle: int) -> tuple[int, int] | None:
+        """Slot and generation of the unit with that handle in world states, or None."""
+
     def engine_frame(self) -> int: ...
 
     def winner(self) -> int: ...

@@ -185,6 +185,20 @@ class InteractiveGame(Game):
         """
         self._play.write_seen(team, out)
 
+    def world_state(self, team: int) -> bytes:
+        """Return what a team (0 Radiant, 1 Dire) sees now as Dota 2 tells it to bots: a serialized CMsgBotWorldState.
+
+        It holds the events since the team's previous world state, from the first world state of either team on. The
+        game does not change. Raises ValueError for another team.
+        """
+        return bytes(self._play.world_state(team))
+
+    def unit_of_bot_handle(self, handle: int) -> tuple[int, int] | None:
+        """Return slot and generation of the unit with that handle in world states, as orders name units; None when no
+        unit has it now."""
+        unit: tuple[int, int] | None = self._play.unit_of_bot_handle(handle) if 0 <= handle < 1 << 24 else None
+        return unit
+
     def events(self, team: int | None = None) -> list[Event]:
         """Return the events of the last frame in order: all (None), or those visible to a team. After a reset: those of
         the start.

@@ -12,6 +12,7 @@
 
 #include "bindings/events.hpp"
 #include "bindings/vec_games.hpp"
+#include "play/bot_handles.hpp"
 #include "play/play.hpp"
 
 namespace nb = nanobind;
@@ -170,6 +171,22 @@ void bind_play(nb::module_& m) {
       .def(
           "commands", [](PyPlay& self) { return command_rows(self.play.commands()); },
           "Commands of the last timestep, int16 [10, 8] as bytes.")
+      .def(
+          "world_state",
+          [](PyPlay& self, int team) {
+            const std::string bytes = self.play.world_state(team_of(team));
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          nb::arg("team"), "What a team sees, as Dota 2's message CMsgBotWorldState.")
+      .def(
+          "unit_of_bot_handle",
+          [](PyPlay& self, std::uint32_t handle) -> std::optional<std::pair<int, int>> {
+            const Handle h = unit_of_bot_handle(self.game().state().world, handle);
+            if (h.index < 0) return std::nullopt;
+            return std::pair<int, int>(h.index, h.generation);
+          },
+          nb::arg("handle"),
+          "Slot and generation of the unit with that handle in world states, or None.")
       .def("engine_frame", [](PyPlay& self) { return self.game().state().world.frame; })
       .def("winner", [](PyPlay& self) { return static_cast<int>(self.game().state().world.winner); })
       .def(

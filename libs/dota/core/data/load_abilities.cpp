@@ -208,6 +208,7 @@ bool built_from_boots(const Node& items, const std::string& name, int depth = 0)
 ItemDef read_item(const std::string& name, const Node& n, const Node& items) {
   ItemDef d;
   d.name = name;
+  d.number = whole(n, "id", 0);
   d.cost = static_cast<int>(n.num("cost"));
   d.initial_charges = whole(n, "initial_charges", 0);
   d.stock_max = whole(n, "stock_max", 0);
@@ -322,6 +323,7 @@ void load_abilities(const Node& abilities, Tables& t) {
   const Node& all = abilities.at("abilities");
   reading_each(all, [&](const std::string& name, const Node& n) {
     AbilityDef a = read_ability(name, n, t);
+    a.number = whole(n, "id", 0);
     a.max_level = static_cast<int>(n.num("max_level"));
     a.required_level = static_cast<int>(n.num("required_level"));
     a.levels_between = static_cast<int>(n.num("levels_between"));

@@ -192,6 +192,7 @@ void load_heroes(const Node& heroes, Tables& t) {
   for (HeroDef& h : t.heroes)
     reading(h.name, [&] {
       const Node& n = heroes.at("heroes").at(h.name);
+      h.number = whole(n, "id", 0);
       const std::string& primary = text(n, "primary");
       if (primary != "str" && primary != "agi" && primary != "int")
         throw std::runtime_error("primary '" + primary + "' is not str, agi or int");

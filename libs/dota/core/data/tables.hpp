@@ -78,6 +78,7 @@ struct TalentDef {
 
 struct HeroDef {
   std::string name;  // npc_dota_hero_*
+  int number = 0;    // by which Dota 2's protocols name it
   int unit = -1;     // its body in Tables::units
   Attribute primary = Attribute::Str;
   std::array<float, 3> base{}, gain{};  // str, agi, int
@@ -109,6 +110,7 @@ struct CastChange {
 struct AbilityDef {
   std::string name;
   int id = -1;
+  int number = 0;  // by which Dota 2's protocols name it; talents: 0
   int max_level = 1, required_level = 1, levels_between = 2, slot = 0;
   bool learnable = true, ultimate = false, passive = false, channelled = false, autocast = false, toggle = false;
   bool attack_behavior = false, immediate = false, ignore_channel = false, ignore_backswing = false,
@@ -143,6 +145,7 @@ struct AbilityDef {
 
 struct ItemDef {
   std::string name;
+  int number = 0;  // by which Dota 2's protocols name it
   int cost = 0, initial_charges = 0, stock_max = 0, stock_initial = 0;
   float stock_time = 0, stock_first_s = 0;  // between two, and game time of the first after the initial ones
   bool stackable = false, consumable = false, purchasable = true, requires_charges = false, secret_shop = false,

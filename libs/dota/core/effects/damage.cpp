@@ -30,6 +30,20 @@ void remember_attacker(Context& c, Unit& target, Unit& source) {
   if (target.hero >= 0 && owner->team != target.team) w.heroes[target.hero].hurt_by[owner->hero] = w.time;
 }
 
+void log_damage(Context& c, const Unit& target, const DamageInfo& d, float lost) {
+  DamageEvent e;
+  e.victim = target.hero;
+  e.victim_unit = c.world.handle(target);
+  e.ability = d.ability;
+  e.amount = lost;
+  if (d.source) {
+    const Unit* owner = d.source->hero >= 0 ? d.source : c.world.get(d.source->owner);
+    e.attacker = owner ? owner->hero : std::int8_t{-1};
+    e.attacker_unit = c.world.handle(*d.source);
+  }
+  c.damage_log->push_back(e);
+}
+
 }  // namespace
 
 float deal_damage(Context& c, const DamageInfo& d) {
@@ -102,6 +116,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
 
   const float lost = std::min(amount, d.nonlethal ? std::max(target->hp - 1, 0.0f) : target->hp);
   target->hp -= lost;
+  if (c.damage_log && target->hero >= 0) log_damage(c, *target, d, lost);
   if (d.source) {
     remember_attacker(c, *target, *d.source);
     const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);

@@ -6,6 +6,7 @@
 #include "effects/experience.hpp"
 #include "effects/items.hpp"
 #include "map/map_data.hpp"
+#include "play/world_state.hpp"
 #include "rules/inventory.hpp"
 #include "rules/orders.hpp"
 #include "rules/step.hpp"
@@ -202,6 +203,7 @@ bool Play::frame() {
   const int f = next_frame_++;
   const bool last = next_frame_ == kFramesPerStep;
   Context c = game_->context();
+  if (bot_events_) c.damage_log = &bot_events_->damage_of_frame();
   if (!over_ && w.winner == Winner::None) {
     sight_.look_before(w);
     events_from_ = w.event_count;
@@ -224,7 +226,14 @@ bool Play::frame() {
     game_->observe();
   }
   sight_.look_after(w, *c.tables.map);
+  if (bot_events_) bot_events_->after_frame(c, sight_, events_from_);
   return last;
+}
+
+std::string Play::world_state(int team) {
+  if (!bot_events_) bot_events_ = std::make_unique<WorldStateEvents>(game_->world(), sight_);
+  const Context c = game_->context();
+  return write_world_state({c, game_->state().views[team], team}, bot_events_->take(team));
 }
 
 }  // namespace dota

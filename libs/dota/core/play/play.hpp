@@ -4,10 +4,13 @@
 
 #include <array>
 #include <deque>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "play/person_order.hpp"
 #include "play/team_sight.hpp"
+#include "play/world_state_events.hpp"
 #include "vec/game.hpp"
 
 namespace dota {
@@ -34,6 +37,9 @@ class Play {
   // std::invalid_argument for an age that is not kept.
   void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers, int age = 0);
   bool frame();  // true: it was the timestep's last; views are new, observations are to be written
+  // What the team sees now as CMsgBotWorldState, with the events since its previous one; those before the first
+  // one of either team are left out.
+  std::string world_state(int team);
   bool under_way() const { return next_frame_ < kFramesPerStep; }
 
   const std::array<Command, kMaxHeroes>& commands() const { return commands_; }
@@ -74,6 +80,7 @@ class Play {
   std::array<Command, kMaxHeroes> commands_{};
   std::deque<Offered> offered_;  // the present timestep's first
   TeamSight sight_;
+  std::unique_ptr<WorldStateEvents> bot_events_;  // once somebody asked for a world state
   int next_frame_ = kFramesPerStep, events_from_ = 0;
   bool over_ = false;
 };

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "data/tables.hpp"
+#include "world/damage_log.hpp"
 #include "world/effect_state.hpp"
 #include "world/event.hpp"
 #include "world/hero_state.hpp"
@@ -170,8 +171,9 @@ struct Context {
   World& world;
   const Tables& tables;
   const GameSettings& settings;
-  int depth = 0;       // consequences of consequences under way
-  int sure_proc = -1;  // ability whose procs the attack that lands now triggers without a chance
+  int depth = 0;                    // consequences of consequences under way
+  int sure_proc = -1;               // ability whose procs the attack that lands now triggers without a chance
+  DamageLog* damage_log = nullptr;  // where damage to heroes is noted; may be null
 };
 
 // Depth limit of consequences that cause each other. Two units whose passives answer every blow with another one
