@@ -147,6 +147,18 @@ LABEL org.opencontainers.image.title="five/dota-env" \
 EXPOSE 50051 9100
 ENTRYPOINT ["tini", "--", "python", "-m", "five.services.dota_env"]
 
+FROM platform-five AS dotaservice
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/dotaservice" \
+      org.opencontainers.image.description="Dota 2 games for trainers that speak dotaservice's protocol" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 13337 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.dotaservice"]
+
 FROM platform-five AS rollout
 ARG BASE
 ARG VERSION=dev

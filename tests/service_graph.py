@@ -14,6 +14,7 @@ CALLS: dict[str, frozenset[str]] = {caller: frozenset(called) for caller, called
     "play": {"inference", "redis-state"},
     "controller": {"evaluator", "play", "redis-state", "redis-params"},
     "dota-env": set(),
+    "dotaservice": set(),  # called by foreign trainers, which run elsewhere
 }.items()}
 SERVICES = frozenset(CALLS)
 # Prometheus reads the metrics of every service.

@@ -20,7 +20,8 @@ COMPUTED = (
     "services.dota_env.addresses", "services.rollout.environment", "services.inference.addresses",
     "services.inference.device", "services.optimizer.optimizers", "services.optimizer.ranks_per_node",
     "services.optimizer.addresses", "services.optimizer.device", "services.opponents.address",
-    "services.evaluator.enabled", "services.play.enabled",
+    "services.evaluator.enabled", "services.play.enabled", "services.dotaservice.host", "services.dotaservice.port",
+    "services.dotaservice.games",
     "services.controller.host", "services.controller.port", "services.controller.keep_serving",
 )
 # Keywords that are left out: `title` repeats the key, and presets have other defaults than the classes.

@@ -29,7 +29,8 @@ PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "tracing", "allocator"
 STORELESS = ("name", "rpc", "telemetry", "tracing", "allocator", "lifecycle")
 # Sections that run.effective compares with the run's record, for the controller.
 COMPARED = {"controller": ("game", "model")}
-KINDS = ("rollout", "dota_env", "inference", "optimizer", "controller", "opponents", "evaluator", "play")
+KINDS = ("rollout", "dota_env", "inference", "optimizer", "controller", "opponents", "evaluator", "play", "dotaservice")
+STORELESS_KINDS = ("dota_env", "dotaservice")
 # Names of a RunConfig in the services' code.
 CONFIGS = ("config", "file_config")
 Keys = tuple[str, ...]
@@ -154,7 +155,7 @@ def reads(kind: str) -> list[str]:
     The autoscaler's keys are left out: the controller reads them again as they change.
     """
     found = source_reads(sorted((ROOT / "services" / kind).rglob("*.py")))
-    found |= {*(STORELESS if kind == "dota_env" else PLATFORM), *COMPARED.get(kind, ())}
+    found |= {*(STORELESS if kind in STORELESS_KINDS else PLATFORM), *COMPARED.get(kind, ())}
     live: set[str] = set()
     if kind == "controller":
         at = "services.controller.autoscaler"

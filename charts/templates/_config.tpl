@@ -137,6 +137,10 @@ services:
     {{- if .Values.play.enabled }}
     address: {{ include "five.componentName" (dict "root" . "component" "play") }}:50051
     {{- end }}
+  dotaservice:
+    host: "::"
+    port: 13337
+    games: {{ .Values.dotaservice.games }}
   controller:
     host: "::"
     port: 8080

@@ -22,6 +22,9 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 {{- if $games -}}
 {{- $_ := set $graph "dota-env" list -}}
 {{- end -}}
+{{- if .Values.dotaservice.enabled -}}
+{{- $_ := set $graph "dotaservice" list -}}
+{{- end -}}
 {{- if .Values.backup.enabled -}}
 {{- $_ := set $graph "backup" list -}}
 {{- end -}}
@@ -51,6 +54,10 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 - 8080
 {{- else if hasPrefix "redis-" .component -}}
 - 6379
+{{- else if eq .component "dotaservice" -}}
+{{- range $game := until (int .root.Values.dotaservice.games) }}
+- {{ add 13337 $game }}
+{{- end }}
 {{- else -}}
 {{- range $rank := until (ternary (int (include "five.optimizerRanks" .root)) 1 (eq .component "optimizer")) }}
 - {{ add 50051 $rank }}
@@ -132,6 +139,12 @@ spec:
     {{- if and (eq $component "controller") $policy.controllerFrom }}
     - from:
         {{- toYaml $policy.controllerFrom | nindent 8 }}
+      ports:
+        {{- include "five.network.ports" . | include "five.network.tcp" | trim | nindent 8 }}
+    {{- end }}
+    {{- if and (eq $component "dotaservice") $root.Values.dotaservice.allowFrom }}
+    - from:
+        {{- toYaml $root.Values.dotaservice.allowFrom | nindent 8 }}
       ports:
         {{- include "five.network.ports" . | include "five.network.tcp" | trim | nindent 8 }}
     {{- end }}

@@ -178,7 +178,7 @@ scales one inference pool, the one that serves the latest version.
 {{- define "five.env.problems" -}}
 {{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_STATE_PASSWORD_FILE" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "FIVE_PARAMS_PASSWORD_FILE" "POD_NAME" "POD_IP" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
-{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
+{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
 {{- end }}
 {{- range $name, $pool := .Values.inference.pools }}
@@ -356,9 +356,13 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- end }}
 {{- end }}
 
-{{/* What a component connects by, "grpc" and "redis", as a JSON array: games have no store. */}}
+{{/* What a component connects by, "grpc" and "redis", as a JSON array: games have no store, and those of dotaservice no TLS. */}}
 {{- define "five.connections" -}}
+{{- if eq .component "dotaservice" -}}
+{{- list | toJson -}}
+{{- else -}}
 {{- ternary (list "grpc") (list "grpc" "redis") (eq .component "dota-env") | toJson -}}
+{{- end -}}
 {{- end }}
 
 {{- define "five.volumeMounts" -}}

@@ -86,7 +86,7 @@ first, because templates fail on a missing section without naming the cause.
 {{- end }}
 
 {{- $grace := dig "lifecycle" "grace_seconds" 20 .Values.run.overrides }}
-{{- range $component := list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
+{{- range $component := list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" }}
 {{- $seconds := (index $.Values $component).terminationGracePeriodSeconds }}
 {{- if le (float64 $seconds) (float64 $grace) }}
 {{- $problems = append $problems (printf "%s.terminationGracePeriodSeconds: %v s are not longer than the %v s in which a service drains (lifecycle.grace_seconds)" $component $seconds $grace) }}
@@ -122,6 +122,10 @@ first, because templates fail on a missing section without naming the cause.
 
 {{- if and (eq .Values.controller.service.type "LoadBalancer") .Values.networkPolicy.enabled (not .Values.networkPolicy.controllerFrom) }}
 {{- $problems = append $problems "controller.service.type: no policy lets the load balancer in. Name its addresses in networkPolicy.controllerFrom, for example [{ipBlock: {cidr: 10.0.0.0/8}}]" }}
+{{- end }}
+
+{{- if and .Values.dotaservice.enabled .Values.networkPolicy.enabled (not .Values.dotaservice.allowFrom) }}
+{{- $problems = append $problems "dotaservice.enabled: no policy lets its clients in. Name their pods in dotaservice.allowFrom, for example [{podSelector: {matchLabels: {app: trainer}}}]" }}
 {{- end }}
 
 {{- with $problems }}

@@ -14,7 +14,7 @@ base=${BASE:-python:3.11-slim-bookworm}
 tag=$(deploy/images/tag.sh)
 revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 case ${FLAVOUR:-} in
-  "") suffix= services="dota-env rollout opponents evaluator play controller inference optimizer" ;;
+  "") suffix= services="dota-env dotaservice rollout opponents evaluator play controller inference optimizer" ;;
   cuda)
     suffix=-cuda services="inference optimizer"
     TORCH_INDEX=${TORCH_INDEX-} ;;

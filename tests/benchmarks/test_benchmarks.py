@@ -12,6 +12,7 @@ from dota.vec_game import Controller, VecGame
 from five.agent.config import BufferConfig
 from five.agent.learning.learner import Learner
 from five.benchmarks import (
+    dotaservice,
     draft,
     env,
     experience,
@@ -48,6 +49,7 @@ FIXED = {
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
     "spectate": ("watch.timestep",),
+    "dotaservice": ("dotaservice.1v1", "dotaservice.5v5"),
     "draft": ("draft.tree", "draft.leaves"),
     "play": ("play.delay.p50", "play.delay.p99", "play.processor"),
     "load": ("load.opponents.assign", "load.opponents.report", "load.redis.heartbeats", "load.redis.games",
@@ -111,6 +113,13 @@ def test_play():
     rows = play.measure(play.PlayWorkload(STRETCH.game, seconds=1.5))
     check(rows, "play")
     assert {r.name: r for r in rows}["play.bytes"].value > 0
+
+
+def test_dotaservice():
+    rows = dotaservice.measure(dotaservice.DotaserviceWorkload(from_seconds=1.0, until_seconds=3.0))
+    check(rows, "dotaservice")
+    assert {r.name for r in rows} == {f"dotaservice.{mode}{part}" for mode in ("1v1", "5v5") for part in ("", ".game")}
+    assert rows[2].conditions["state_bytes"] > rows[0].conditions["state_bytes"] > 1000
 
 
 def test_spectate():

@@ -18,6 +18,7 @@ Edge = tuple[str, str, int]  # caller, called, port
 COMPONENT = "app.kubernetes.io/component"
 SERVICES = tuple(CALLS)
 ANY_PORT = 0
+DOTASERVICE = ("dotaservice.enabled=true", "dotaservice.allowFrom[0].podSelector.matchLabels.app=trainer")
 
 
 def services_of(config: RunConfig) -> list[str]:
@@ -120,7 +121,8 @@ def test_the_code_is_read_right() -> None:
 
 def test_the_policies_are_the_declared_graph() -> None:
     """docker-compose.yml's networks are compared with the same table."""
-    values = Values("everything", sets=("dotaEnv.placement=deployment", "play.enabled=true", "backup.enabled=true"))
+    values = Values("everything", sets=("dotaEnv.placement=deployment", "play.enabled=true", "backup.enabled=true",
+                                        *DOTASERVICE))
     assert set(policies(values)) >= {*SERVICES, "redis-state", "redis-params"}
     for side in ("to", "from"):
         calls = {(caller, called) for caller, called, _ in allowed(values, side)}

@@ -97,7 +97,8 @@ def test_values_of_a_release_name_every_image_by_digest(checkout: Path, helm: st
     record.save()
     write_documents(release, record)
     files = ["-f", str(release.folder / "images.yaml")]
-    rendered = run(helm, "template", "five", CHART, *files, "--set", "dotaEnv.placement=deployment,play.enabled=true")
+    rendered = run(helm, "template", "five", CHART, *files, "--set", "dotaEnv.placement=deployment,play.enabled=true,"
+                   "dotaservice.enabled=true,dotaservice.allowFrom[0].podSelector.matchLabels.app=trainer")
     assert rendered.returncode == 0, rendered.stderr
     for service in SERVICES.values():
         assert f"registry.example:5000/team/five/{service}@{record.images[service]}" in rendered.stdout, service

@@ -66,7 +66,7 @@ def test_the_checksum_has_all_that_a_component_reads() -> None:
     """
     reads = yaml.safe_load(FILE.read_text())
     assert reads.keys() == {"rollout", "dota-env", "inference", "optimizer", "controller", "opponents", "evaluator",
-                            "play"}
+                            "play", "dotaservice"}
     assert FILE == CHART / "files/reads.yaml"
     for component, change in (("rollout", "services.rollout.games=5"), ("inference", "services.inference.max_batch=9"),
                               ("optimizer", "services.optimizer.threads=3"), ("evaluator", "rating.games_per_round=9"),

@@ -21,6 +21,8 @@ BASE = os.environ.get("BASE", "python:3.11-slim-bookworm")
 VERSION = "dev"  # the tag of this machine's last build
 # Names of the images and of the compose services, and what learns or serves in them.
 SERVICES = ("dota-env", "rollout", "inference", "optimizer", "controller", "opponents", "evaluator", "play")
+OPTIONAL = ("dotaservice",)  # started by a profile of its own
+IMAGES = (*SERVICES, *OPTIONAL)
 STORES = ("redis-state", "redis-params")
 T = TypeVar("T")
 

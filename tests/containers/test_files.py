@@ -18,7 +18,7 @@ from five.services.optimizer import agent
 from rapid.rpc.access import Audience, Caller
 from rapid.rpc.callers import callers_text
 from rapid.store import acl
-from tests.containers.engine import ROOT, SERVICES, STORES
+from tests.containers.engine import IMAGES, OPTIONAL, ROOT, SERVICES, STORES
 from tools import redis_users
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -38,11 +38,13 @@ def script(name: str) -> ModuleType:
 
 def test_every_service_has_an_image_and_a_container() -> None:
     modules = {path.parent.name for path in (ROOT / "services").glob("*/__main__.py")}
-    assert {name.replace("-", "_") for name in SERVICES} == modules
-    for name in SERVICES:
+    assert {name.replace("-", "_") for name in IMAGES} == modules
+    for name in IMAGES:
         stage = DOCKERFILE.partition(f" AS {name}\n")[2].partition("\nFROM ")[0]
         assert f'"five.services.{name.replace("-", "_")}"]' in stage, name
         assert COMPOSE["services"][name]["build"]["target"] == name
+        assert COMPOSE["services"][name].get("profiles") == ([name] if name in OPTIONAL else None)
+    for name in SERVICES:
         assert SMOKE["services"][name]["command"][:2] == ["--config", "/etc/five/run.yaml"]
 
 
@@ -52,7 +54,7 @@ def test_dockerfile_has_no_frontend_or_compiler() -> None:
     stages = re.findall(r"^FROM (\S+) AS (\S+)$", DOCKERFILE, re.MULTILINE)
     below = {name: parent for parent, name in stages}
     assert below["compiler"] == below["runtime"] == "${BASE}"
-    for name in SERVICES:
+    for name in IMAGES:
         chain = [name]
         while chain[-1] in below:
             chain.append(below[chain[-1]])
@@ -98,9 +100,9 @@ def test_only_endpoints_have_ports_and_only_on_this_machine() -> None:
     with_ports = {name: service["ports"] for name, service in COMPOSE["services"].items() if "ports" in service}
     variables = {name: re.findall(r"^\$\{(\w+):-127\.0\.0\.1\}:", port)
                  for name, (port,) in with_ports.items()}
-    # Prometheus has no login: what opens the console and Grafana leaves it on this machine.
+    # Prometheus and dotaservice have no login: what opens the console and Grafana leaves them on this machine.
     assert variables == {"controller": ["FIVE_LISTEN"], "grafana": ["FIVE_LISTEN"],
-                         "prometheus": ["FIVE_PROMETHEUS_LISTEN"]}
+                         "prometheus": ["FIVE_PROMETHEUS_LISTEN"], "dotaservice": ["FIVE_DOTASERVICE_LISTEN"]}
 
 
 def test_secrets_come_from_make_env_alone() -> None:
@@ -117,10 +119,10 @@ def password_mounts(service: str) -> dict[str, str]:
 
 
 def test_a_container_holds_its_own_secrets_alone() -> None:
-    for service in SERVICES:
+    for service in IMAGES:
         user = service.replace("-", "_")
         assert password_mounts(service) == ({"/etc/five/redis": f"redis/{user}"} if acl.roles_of(user) else {})
-        given = COMPOSE["services"][service]["environment"]
+        given = COMPOSE["services"][service].get("environment", {})
         calls, serves = user in list(Caller), user in list(Audience)
         assert given.get("FIVE_CALLER_SECRET_FILE") == ("/etc/five/caller/secret" if calls else None)
         assert given.get("FIVE_CALLERS_FILE") == ("/etc/five/callers/callers.json" if serves else None)
@@ -170,6 +172,7 @@ def test_the_runs_are_valid_and_name_the_containers(name: str, preset: str) -> N
     hosts = {address.rpartition(":")[0] for address in addresses}
     assert hosts <= COMPOSE["services"].keys()
     assert config.rpc.listen_host == config.telemetry.metrics_host == services.controller.host == "::"
+    assert services.dotaservice.host == "::" and services.dotaservice.port == 13337
     assert config.rpc.require_token and services.controller.auth and services.controller.keep_serving
     assert config.telemetry.metrics_port == 9100
     assert services.rollout.environment == "remote"
@@ -203,7 +206,7 @@ def test_group_runs_an_agent_for_each_optimizer() -> None:
 
 
 def test_graphics_cards_go_to_inference_and_optimizer() -> None:
-    assert GPU["services"].keys() == {*SERVICES, "admin"}
+    assert GPU["services"].keys() == {*IMAGES, "admin"}
     for name in ("inference", "optimizer"):
         service = GPU["services"][name]
         (device,) = service["deploy"]["resources"]["reservations"]["devices"]
@@ -216,7 +219,7 @@ def test_prometheus_looks_for_every_service() -> None:
     config = yaml.safe_load((ROOT / "deploy/compose/prometheus.yml").read_text())
     (job,) = config["scrape_configs"]
     (names,) = job["dns_sd_configs"]
-    assert set(names["names"]) == set(SERVICES)
+    assert set(names["names"]) == set(IMAGES)
     assert names["port"] == 9100
 
 
@@ -232,7 +235,7 @@ def test_only_writers_of_blobs_may_write_them() -> None:
 
 def test_everything_that_compose_mounts_is_there() -> None:
     for file, run in ((COMPOSE, "run.yaml"), (GPU, "run-gpu.yaml")):
-        for name in (*SERVICES, "admin"):
+        for name in (*IMAGES, "admin"):
             sources = [v["source"] for v in file["services"][name]["volumes"]
                        if isinstance(v, dict) and v["target"] == "/etc/five/run.yaml"]
             assert sources == [f"${{FIVE_RUN:-./deploy/compose/{run}}}"] and (ROOT / "deploy/compose" / run).is_file()

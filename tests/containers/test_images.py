@@ -8,12 +8,13 @@ import pytest
 
 from tests.charts.commands import modules_by_image
 from tests.charts.rendering import Values, variants
-from tests.containers.engine import BASE, ROOT, SERVICES, docker, image, in_image, inspect
+from tests.containers.engine import BASE, IMAGES, ROOT, docker, image, in_image, inspect
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800), pytest.mark.usefixtures("built")]
 TORCH = {"inference", "optimizer"}
 # Megabytes above the base image. The client of object stores takes 16 of them, the export of traces 8.
-SIZES = {"dota-env": 178, "rollout": 178, "opponents": 178, "evaluator": 178, "play": 178, "controller": 255}
+SIZES = {"dota-env": 178, "dotaservice": 178, "rollout": 178, "opponents": 178, "evaluator": 178, "play": 178,
+         "controller": 255}
 
 IMPORTABLE = """
 import importlib.util, sys
@@ -38,9 +39,9 @@ def size_above_base(service: str) -> float:
 
 
 def test_sizes_are_printed_by_layer(built: str) -> None:
-    for service in SERVICES:
+    for service in IMAGES:
         assert f"five/{service}:{build_tag(built)}: " in built
-    assert built.count(f"MB  {BASE}") == len(SERVICES)
+    assert built.count(f"MB  {BASE}") == len(IMAGES)
     assert "above its base" in built
 
 
@@ -49,7 +50,7 @@ def test_an_image_without_torch_is_small(service: str) -> None:
     assert size_above_base(service) <= SIZES[service]
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_image_has_needed_packages_and_torch_only_if_used(service: str) -> None:
     found = in_image(service, "python", "-c", IMPORTABLE, "torch", "trueskill", "fastapi", "pip", "nanobind", "numpy",
                      "grpc", "redis", "dota").split()
@@ -60,14 +61,14 @@ def test_image_has_needed_packages_and_torch_only_if_used(service: str) -> None:
     assert not {"pip", "nanobind"} & set(found)
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_a_service_starts_to_its_help_on_a_read_only_root(service: str) -> None:
     said = docker("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
                   image(service), "--help")
     assert "--config" in said
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_modules_run_by_the_chart_are_in_the_image(service: str) -> None:
     values = [*variants(), Values("group", sets=("optimizer.replicas=2",))]
     modules = set().union(*(modules_by_image(each).get(service, set()) for each in values))
@@ -76,7 +77,7 @@ def test_modules_run_by_the_chart_are_in_the_image(service: str) -> None:
     assert set(found) == modules
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_the_image_user_is_fixed_and_unprivileged(service: str) -> None:
     assert inspect(image(service))["Config"]["User"] == "10001:10001"
     assert in_image(service, "sh", "-c", "id -u; id -g").split() == ["10001", "10001"]
@@ -85,7 +86,7 @@ def test_the_image_user_is_fixed_and_unprivileged(service: str) -> None:
                     ) == "looked\n"
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_no_compiler_no_cache_no_source_of_the_core(service: str) -> None:
     for program in ("gcc", "g++", "cc", "c++", "cmake", "ninja", "make"):
         assert in_image(service, "sh", "-c", f"command -v {program} || true") == "", program
@@ -96,7 +97,7 @@ def test_no_compiler_no_cache_no_source_of_the_core(service: str) -> None:
     assert in_image(service, "find", "/opt/five", "-name", "*.cpp", "-path", "*dota*") == ""
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_labels_and_entry(built: str, service: str) -> None:
     config = inspect(image(service))["Config"]
     labels = config["Labels"]

@@ -153,6 +153,8 @@ def _scalar(field: FieldDescriptor, old: Any, dice: Random) -> Any:
         return dice.choice((*FLOATS, *map(float, NUMBERS)))
     if kind == FieldDescriptor.CPPTYPE_BOOL:
         return not old
+    if kind == FieldDescriptor.CPPTYPE_ENUM and field.enum_type.is_closed:  # of proto2, which takes no other number
+        return dice.choice([value.number for value in field.enum_type.values])
     if kind == FieldDescriptor.CPPTYPE_ENUM:
         return dice.choice((0, 1, 2, 3, 4, 5, 6, 7, 255))
     low, high = {FieldDescriptor.CPPTYPE_INT32: (-2**31, 2**31 - 1), FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),

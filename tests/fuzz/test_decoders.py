@@ -19,6 +19,7 @@ HASH = "makes a number of a hash"
 TRUSTED = {
     "dota/choices.py:_data": OWN_DATA,
     "dota/picture.py:MapPicture.__init__": OWN_DATA,
+    "dota/valve_ids.py:_read": OWN_DATA,
     "dota/presets.py:names": OWN_DATA,
     "dota/presets.py:load": OWN_DATA,
     "dota/presets.py:main": OWN_DATA,
@@ -75,6 +76,8 @@ TRUSTED = {
     "rapid/store/fencing.py:_Lease.of": INNER,
     "five/services/controller/http/idempotency.py:_Kept.of": INNER,
     "rapid/store/backup_file.py:write": OWN_OUTPUT,
+    "five/benchmarks/dotaservice.py:_alone": OWN_OUTPUT,
+    "five/services/dotaservice/lockstep_game.py:LockstepGame._seen": OWN_OUTPUT,
 }
 
 

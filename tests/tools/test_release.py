@@ -137,7 +137,7 @@ def test_a_dry_run_prints_every_command_and_changes_nothing(checkout: Path, caps
     base = f"BASE={BASE}@DIGEST"
     steps = ["git tag -a v0.2.0 -m 'Five 0.2.0'", f"docker pull -q {BASE}", "docker pull -q redis:8.2",
              "docker pull -q r.example/team/five/dota-env:0.2.0",
-             f"{build} {base} deploy/images/build.sh dota-env rollout",
+             f"{build} {base} deploy/images/build.sh dota-env dotaservice rollout",
              f"{build}cuda {base} deploy/images/build.sh inference optimizer",
              "docker push -q r.example/team/five/optimizer:0.2.0-cuda", "SYFT_CHECK_FOR_APP_UPDATE=false syft scan",
              "no-helm package", "no-helm push", f"{cosign} sign --yes r.example/team/five/dota-env@DIGEST",

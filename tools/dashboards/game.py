@@ -86,4 +86,21 @@ BOARD = Dashboard("game", "Five / Game", "Games played for training: results, le
         chart("Bytes", "Sent to people, a second; what the controller passed on of it.",
               Query(total(rate("five_play_sent_bytes_total")), "sent"),
               Query(total(rate("five_controller_play_forwarded_bytes_total")), "passed on"), unit="Bps", least=0)]),
+    Row("Games of dotaservice's clients", [
+        chart("Observations", "Sent to clients, a second, and the engine frames between them.",
+              Query(total(rate("five_dotaservice_observations_total")), "observations"),
+              Query(total(rate("five_dotaservice_frames_total")), "frames"), unit="cps", least=0),
+        chart("Time of a step", "Simulation of the frames between two observations.",
+              *(Query(quantile(q, "five_dotaservice_step_seconds"), f"{q:.0%}") for q in (0.5, 0.99)), unit="s",
+              least=0),
+        chart("Actions", "Of clients, a second: done, or the reason why the game ignored one. waits: observations "
+              "for which one side waited in vain for the other.",
+              Query(total(rate("five_dotaservice_actions_total"), "outcome"), "{{outcome}}"),
+              Query(total(rate("five_dotaservice_expired_waits_total")), "waits"), unit="cps", least=0, stacked=True),
+        chart("Games", "Open now; in the last hour started, by mode, and ended, by cause.",
+              Query(total(series("five_dotaservice_open_games")), "open"),
+              Query(total(increase("five_dotaservice_started_games_total"), "mode"), "{{mode}}"),
+              Query(total(increase("five_dotaservice_ended_games_total"), "how"), "{{how}}"), least=0),
+        chart("World states", "Bytes a second.", Query(total(rate("five_dotaservice_state_bytes_total")), "sent"),
+              unit="Bps", least=0)]),
 ])

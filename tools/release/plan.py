@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # Service by its key in the chart's values.
-SERVICES = {"dotaEnv": "dota-env", "rollout": "rollout", "opponents": "opponents", "evaluator": "evaluator",
-            "play": "play", "controller": "controller", "inference": "inference", "optimizer": "optimizer"}
+SERVICES = {"dotaEnv": "dota-env", "dotaservice": "dotaservice", "rollout": "rollout", "opponents": "opponents",
+            "evaluator": "evaluator", "play": "play", "controller": "controller", "inference": "inference",
+            "optimizer": "optimizer"}
 CUDA = ("inference", "optimizer")
 BASE = "python:3.11-slim-bookworm"  # the Dockerfile's
 # Errors of registries for an unknown name or tag. Some deny access to a name that does not exist.

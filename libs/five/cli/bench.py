@@ -8,8 +8,8 @@ from typing import Any
 
 from five.benchmarks import results
 
-BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "spectate", "play", "draft",
-              "load", "train")
+BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "spectate", "play",
+              "dotaservice", "draft", "load", "train")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

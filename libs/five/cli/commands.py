@@ -10,6 +10,7 @@ from five.cli import (
     backup,
     bench,
     console,
+    dotaservice,
     draft,
     numbers,
     play,
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     anneal.add_arguments(commands)
     console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's console"))
     play.add_arguments(commands.add_parser("play", help="print a one-time link to play with and against the agent"))
+    dotaservice.add_arguments(commands.add_parser("dotaservice", help="serve games to clients of dotaservice"))
     surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
@@ -171,6 +173,8 @@ def run(arguments: argparse.Namespace) -> int:
             return console.run(arguments)
         case "play":
             return play.run(arguments)
+        case "dotaservice":
+            return dotaservice.run(arguments)
         case "surgery" if arguments.verb == "rehearse" and not (arguments.ask or arguments.url):
             from five.rehearsal.rehearsal import rehearse
 

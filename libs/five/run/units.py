@@ -70,6 +70,7 @@ KEY_UNITS: Mapping[str, str] = {
     "services.controller.limits.viewers": "viewers", "services.controller.limits.spectators": "people",
     "services.controller.limits.players": "people", "services.controller.limits.drafts": "requests",
     "services.play.max_connections": "people",
+    "services.dotaservice.max_ticks": "engine frames",
     "services.play.recordings": "games",
     "services.controller.operations.attempts": "tries",
     "services.controller.autoscaler.rollout.min": "pods", "services.controller.autoscaler.rollout.max": "pods",

@@ -17,6 +17,7 @@ from five.agent.config import (
 from five.run.config.autoscaler import AutoscalerConfig
 from five.run.config.controller import ControllerConfig, LimitsConfig, OperationsConfig
 from five.run.config.dota_env import EnvServiceConfig
+from five.run.config.dotaservice import DotaServiceConfig
 from five.run.config.evaluator import EvaluatorConfig
 from five.run.config.inference import InferenceConfig
 from five.run.config.opponents import OpponentsConfig
@@ -28,8 +29,8 @@ from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig
 
 __all__ = [
     "AllocatorConfig", "AutoscalerConfig", "BlobConfig", "BufferConfig", "ComputeConfig", "ControllerConfig",
-    "EnvServiceConfig", "EvaluatorConfig", "GameConfig", "InferenceConfig", "LeagueConfig", "LearnerConfig",
-    "LifecycleConfig", "LimitsConfig", "ModelConfig", "OperationsConfig", "OpponentsConfig", "OptimizerConfig",
-    "PlayConfig", "RatingConfig", "RewardConfig", "RolloutConfig", "RpcConfig", "RunConfig", "SchedulesConfig",
-    "ServicesConfig", "StoreConfig", "TelemetryConfig",
+    "DotaServiceConfig", "EnvServiceConfig", "EvaluatorConfig", "GameConfig", "InferenceConfig", "LeagueConfig",
+    "LearnerConfig", "LifecycleConfig", "LimitsConfig", "ModelConfig", "OperationsConfig", "OpponentsConfig",
+    "OptimizerConfig", "PlayConfig", "RatingConfig", "RewardConfig", "RolloutConfig", "RpcConfig", "RunConfig",
+    "SchedulesConfig", "ServicesConfig", "StoreConfig", "TelemetryConfig",
 ]

@@ -21,6 +21,7 @@ from five.agent.config import (
 )
 from five.run.config.controller import ControllerConfig
 from five.run.config.dota_env import EnvServiceConfig
+from five.run.config.dotaservice import DotaServiceConfig
 from five.run.config.evaluator import EvaluatorConfig
 from five.run.config.inference import InferenceConfig
 from five.run.config.opponents import OpponentsConfig
@@ -54,6 +55,8 @@ class ServicesConfig(Section):
     evaluator: EvaluatorConfig = Field(default_factory=EvaluatorConfig, description="Evaluator: rates versions.")
     controller: ControllerConfig = Field(default_factory=ControllerConfig, description="Controller: the REST API.")
     play: PlayConfig = Field(default_factory=PlayConfig, description="Play: games with people.")
+    dotaservice: DotaServiceConfig = Field(
+        default_factory=DotaServiceConfig, description="Dotaservice: games for trainers that speak its protocol.")
 
 
 class RunConfig(Section):
