@@ -79,9 +79,8 @@ class Session:
             if game.winner is not Winner.RUNNING:
                 self._end(CAUSE[game.winner])
                 return STATUS[game.winner], b""
-            state = await self._in_thread(lambda: game.state(team))
             self._observed[team] = game.tick
-            return pb.OK, state
+            return pb.OK, game.state(team)  # it keeps the interpreter, so that a thread would not help
 
     async def act(self, team: int, dota_time: float | None, actions: list[Action]) -> None:
         """Give a side's actions for the present observation. Raises Conflict without a game."""
