@@ -40,7 +40,7 @@ STRETCH = game.GameWorkload(load("laptop-1v1", [*SMALL, "game.frameskip=4"]).gam
 
 FIXED = {
     "game": ("game.frames", "game.views", "game.bots", "game.encode", "game.hero_steps", "game.hero_steps_observed",
-             "game.hero_steps_agents", "game.threads2"),
+             "game.hero_steps_agents", "game.threads2", "game.world_states"),
     "env": ("env.hero_steps", "env.hero_steps.streams2"),
     "inference": ("inference.team_steps.batch1", "inference.team_steps.batch8", "inference.team_steps.batch60"),
     "experience": ("experience.bytes", "experience.segments", "experience.processor", "experience.draw",
@@ -135,6 +135,7 @@ def test_game():
     for part in ("views", "bots", "encode"):  # compared with the engine's microseconds for the 4 frames of a timestep
         assert named[f"game.{part}"].reference == pytest.approx(4e6 / named["game.frames"].value)
     assert named["game.threads2"].conditions["threads"] == 2
+    assert 1000 < named["game.world_states"].conditions["state_bytes"] < 65_536
     assert rows[0].conditions["observation_bytes"] == sum(a.nbytes for a in VecGame(STRETCH.game, 1).obs.values())
 
 

@@ -9,9 +9,11 @@ from dota.config import GameConfig
 from dota.events import EventKind
 from dota.play import InteractiveGame, Order
 from dota.vec_game import Controller
+from five.protos.valve.bot_world_state_pb2 import CMsgBotWorldState
 from tests.dota.playing import frames, place, played, unit
 from tests.dota.small_games import TEAM
-from tests.dota.world_states import check_state, state_of
+from tests.dota.watching import duel
+from tests.dota.world_states import check_state, state_of, unit_of
 
 
 def bots(config: GameConfig, seed: int = 4, controller: Controller = Controller.HARD) -> InteractiveGame:
@@ -51,10 +53,11 @@ def test_states_of_two_against_two_are_what_each_team_sees() -> None:
     mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore", "sniper"])], ids=["5v5", "1v1"])
 def test_states_of_whole_games_are_what_each_team_sees(config: GameConfig) -> None:
     seen = play_through(bots(config), 20_000, 40)
-    for name in ("ability_events", "damage_events", "linear_projectiles", "attack_target_handle"):
+    for name in ("ability_events", "damage_events", "incoming_tracking_projectiles", "attack_target_handle"):
         assert seen[name] > 0, name
     if config.heroes_per_team == 5:
-        for name in ("tree_events", "avoidance_zones", "rune_infos", "incoming_teleports", "couriers"):
+        for name in ("linear_projectiles", "tree_events", "avoidance_zones", "rune_infos", "incoming_teleports",
+                     "couriers"):
             assert seen[name] > 0, name
 
 
@@ -68,18 +71,40 @@ def test_states_change_nothing_and_are_equal_in_equal_games() -> None:
     assert asked.hash() == again.hash() == unasked.hash()
 
 
+def visible(game: InteractiveGame, team: int) -> set[tuple[int, int]]:
+    """Return slot and generation of the units that the team sees, and of its own."""
+    return {(u["slot"], u["generation"]) for u in game.spectate()["units"]
+            if u["team"] == team or (u["alive"] and u["seen_by"][team])}
+
+
+def check_events(state: CMsgBotWorldState, known: set[tuple[int, int]]) -> None:
+    """Check that the events name only units of a set."""
+    named = [e.unit_handle for e in state.ability_events]
+    named += [e.victim_unit_handle for e in state.damage_events]
+    named += [e.attacker_unit_handle for e in state.damage_events if e.HasField("attacker_unit_handle")]
+    for kill in (*state.courier_killed_events, *state.roshan_killed_events):
+        named += [kill.killer_unit_handle] if kill.HasField("killer_unit_handle") else []
+    assert {unit_of(handle) for handle in named} <= known
+    for event in state.damage_events:
+        assert event.HasField("attacker_unit_handle") or event.attacker_player_id < 0
+
+
 def counted(game: InteractiveGame, steps: int, every: int) -> tuple[list[Counter[Any]], list[Counter[Any]]]:
     """Play timesteps; return each team's casts and kills as its world states and as its events have them."""
     told: list[Counter[Any]] = [Counter(), Counter()]
     known: list[Counter[Any]] = [Counter(), Counter()]
+    met: list[set[tuple[int, int]]] = [set(), set()]  # since the last state
     for team in range(2):
         game.world_state(team)
     for step in range(steps):
         if game.frames_left == 0:
             game.begin()
         for _ in range(4):
+            for team in range(2):
+                met[team] |= visible(game, team)
             game.frame()
             for team in range(2):
+                met[team] |= visible(game, team)
                 for event in game.events(team):
                     if event.kind == EventKind.CAST and event.unit >= 0:
                         known[team]["cast", event.hero] += 1
@@ -88,6 +113,8 @@ def counted(game: InteractiveGame, steps: int, every: int) -> tuple[list[Counter
         if step % every == every - 1:
             for team in range(2):
                 state = state_of(game, team)
+                check_events(state, met[team])
+                met[team] = set()
                 told[team].update(("cast", e.player_id) for e in state.ability_events)
                 told[team].update(["COURIER_DEATH"] * len(state.courier_killed_events))
                 told[team].update(["ROSHAN_DEATH"] * len(state.roshan_killed_events))
@@ -164,6 +191,21 @@ def test_dead_hero_tower_and_creeps_are_listed() -> None:
         if not me.is_alive:
             break
     assert alive[0] and not alive[-1]
+
+
+def test_first_state_after_the_horn_has_lane_creeps() -> None:
+    game = InteractiveGame(duel(start_seconds=-1.0), 1)
+    before = after = 0
+    for _ in range(60):
+        frames(game, 1)
+        for team in range(2):
+            told = state_of(game, team)
+            creeps = [u for u in told.units if u.unit_type == 3 and u.team_id == 2 + team]
+            before += told.dota_time < 0
+            after += told.dota_time > 0
+            assert told.game_state == (4 if told.dota_time < 0 else 5)
+            assert bool(creeps) >= (told.dota_time > 0)
+    assert before and after
 
 
 def test_handles_map_back_to_units() -> None:

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from dota.play import InteractiveGame
 from dota.spaces import DATA
 from five.protos.valve.bot_world_state_pb2 import CMsgBotWorldState
+from tests.dota.playing import seen
 
 TYPES = {"hero": 1, "creep": 3, "neutral": 4, "roshan": 5, "tower": 6, "barracks": 7, "shrine": 8, "fort": 9,
          "filler": 10, "fountain": 10, "courier": 11, "ward": 12, "summon": 0}
@@ -18,6 +19,7 @@ HANDLES = {"caster_handle", "attack_target_handle", "ability_target_handle"}
 OWN_ONLY = ("reliable_gold", "unreliable_gold", "xp_needed_to_level", "last_hits", "denies", "net_worth",
             "ability_points", "buyback_cost", "buyback_cooldown")
 OWN_ABILITY = ("level", "cooldown_remaining", "charges", "is_fully_castable", "is_toggled", "is_activated")
+LOWEST, FOG_CELL, FOG_CELLS = -8320.0, 128.0, 130
 IDLE, WALK, ATTACK_WINDUP, ATTACK_BACKSWING, CAST, _, CHANNEL, DEAD = range(8)
 
 
@@ -44,6 +46,11 @@ def handles(message: Message) -> Iterator[tuple[str, int]]:
                 yield from handles(inner)
 
 
+def unit_of(handle: int) -> tuple[int, int]:
+    """Return slot and generation that a handle names, also of a unit that is gone."""
+    return (handle & 1023) - 1, handle >> 10
+
+
 def check_state(game: InteractiveGame, team: int) -> CMsgBotWorldState:
     """Compare a team's world state with the game and its fog. Return it."""
     told, frame = state_of(game, team), game.spectate()
@@ -61,6 +68,11 @@ def check_state(game: InteractiveGame, team: int) -> CMsgBotWorldState:
         check_unit(unit, units[listed[unit.handle]], team)
     for name, handle in handles(told):
         assert handle in listed, name
+    for flying in (*told.linear_projectiles, *(p for u in told.units for p in u.incoming_tracking_projectiles)):
+        assert (flying.caster_player_id < 0) >= (not flying.HasField("caster_handle"))
+        check_place(game, team, flying.location, [(x, y, t) for x, y, t in frame["projectiles"]])
+    for zone in told.avoidance_zones:
+        check_place(game, team, zone.location, [(x, y, t) for x, y, _, t in frame["areas"]])
     alive = {u["hero"]: u["alive"] for u in units.values() if u["hero"] >= 0}
     assert {p.player_id: p.is_alive for p in told.players} == alive
     for player in told.players:
@@ -69,6 +81,18 @@ def check_state(game: InteractiveGame, team: int) -> CMsgBotWorldState:
     own = sum(p.kills for p in told.players if p.player_id // 5 == team)
     assert own <= frame["kills"][team]
     return told
+
+
+def check_place(game: InteractiveGame, team: int, at: CMsgBotWorldState.Vector,
+                places: list[tuple[float, float, int]]) -> None:
+    """Check that the game has something at a place which belongs to the team or stands where the team sees."""
+    sides = {side for x, y, side in places if (x, y) == (at.x, at.y)}
+    assert sides
+    if team in sides:
+        return
+    fog = seen(game, team)[("radiant_fog", "dire_fog")[team]]
+    cell = int((at.x - LOWEST) // FOG_CELL) + FOG_CELLS * int((at.y - LOWEST) // FOG_CELL)
+    assert fog[cell >> 3] >> (cell & 7) & 1
 
 
 def check_unit(told: CMsgBotWorldState.Unit, unit: dict[str, Any], team: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import time
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from dota.config import GameConfig
 from dota.packing import join_f16
+from dota.play import InteractiveGame
 from dota.vec_game import Controller, VecGame, Winner
 from five.benchmarks.results import BenchmarkRow, machine, median_rate, row
 
@@ -122,13 +124,35 @@ def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
     return median_rate(copy, seconds, repeats)
 
 
+def world_states(size: GameWorkload) -> tuple[float, float]:
+    """Return the microseconds of both teams' world states for Dota 2's bots, from ``from_seconds`` of a game between
+    the strongest bots, and the mean bytes of one. The time of the game's own frames between them is left out."""
+    game = InteractiveGame(size.game, seed=1)
+    game.controllers[:] = BOTS
+    while game.time < size.from_seconds and not game.winner:
+        game.step()
+    spent = total = 0.0
+    steps = 0
+    while steps < size.steps and not game.winner:
+        game.step()
+        began = time.perf_counter()
+        states = [game.world_state(team) for team in range(2)]
+        spent += time.perf_counter() - began
+        total += sum(map(len, states)) / 2
+        steps += 1
+    if not steps:
+        raise RuntimeError(f"the game ended before its measurement at {size.from_seconds} s: start it earlier")
+    return 1e6 * spent / steps, total / steps
+
+
 def measure(size: GameWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``game.*``.
 
     ``game.frames``: the engine alone, without views and bots. ``game.views``, ``game.bots``, ``game.encode`` (both
     teams', packed): what each adds a timestep. ``game.hero_steps``: whole timesteps with bots on both sides;
     ``game.hero_steps_observed`` with both teams' packed observations; ``game.hero_steps_agents`` with the bots'
-    recorded commands, which is what learned agents on both sides leave to the games. Then two threads.
+    recorded commands, which is what learned agents on both sides leave to the games. Then two threads, and
+    ``game.world_states``: both teams' world states in Dota 2's protocol, a timestep.
 
     The reference of rates is copying the observations of both teams; of microseconds the engine's own; of two
     threads one thread. Parts are processor time, rates wall clock.
@@ -148,6 +172,7 @@ def measure(size: GameWorkload | None = None) -> list[BenchmarkRow]:
     two = LoopedGames(size, saved, True, threads=2)
     both = median_rate(two.step, size.seconds, size.repeats)
     one = median_rate(seeing.step, size.seconds, size.repeats)
+    told, told_bytes = world_states(size)
     heroes = 2 * size.game.heroes_per_team
     conditions["observation_bytes"] = sum(a.nbytes for a in seeing.games.obs.values()) // size.games
     engine = parts["alone"]
@@ -158,4 +183,5 @@ def measure(size: GameWorkload | None = None) -> list[BenchmarkRow]:
         row("game.hero_steps_observed", heroes * observed, "hero-steps/s", heroes * copied, conditions),
         row("game.hero_steps_agents", heroes * agents, "hero-steps/s", heroes * copied, conditions),
         row("game.threads2", both, "timesteps/s", one, {**conditions, "threads": 2}),
+        row("game.world_states", told, "µs", engine, {**conditions, "games": 1, "state_bytes": round(told_bytes)}),
     ]

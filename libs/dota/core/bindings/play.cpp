@@ -185,8 +185,7 @@ void bind_play(nb::module_& m) {
             if (h.index < 0) return std::nullopt;
             return std::pair<int, int>(h.index, h.generation);
           },
-          nb::arg("handle"),
-          "Slot and generation of the unit with that handle in world states, or None.")
+          nb::arg("handle"), "Slot and generation of the unit with that handle in world states, or None.")
       .def("engine_frame", [](PyPlay& self) { return self.game().state().world.frame; })
       .def("winner", [](PyPlay& self) { return static_cast<int>(self.game().state().world.winner); })
       .def(

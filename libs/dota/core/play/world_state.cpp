@@ -124,7 +124,7 @@ void write_events(WireWriter& out, const BotEye& eye, const TeamEvents& events) 
       out.number(1, ability_number(t, e.ability));
       out.signed_number(2, e.hero);
       if (e.unit.index >= 0) out.number(3, bot_handle(e.unit));
-      write_place(out, 4, eye, e.at);
+      if (e.placed) write_place(out, 4, eye, e.at);
       out.flag(5, t.abilities[e.ability].channelled);
     });
   for (const DamageEvent& e : events.damage)

@@ -13,11 +13,14 @@ void note(std::vector<T>& list, const T& event) {
   if (list.size() < WorldStateEvents::kMost) list.push_back(event);
 }
 
-// Where a cast went: to its target, if the team may know him, or else from its caster.
-Vec2 place_of(const World& w, const Event& e) {
+// A cast, with the place of its target, or else of its caster, where the team sees that unit now.
+BotCast cast_of(const World& w, int team, const Event& e) {
+  BotCast cast{e.unit, false, {}, e.id, e.hero};
   const Unit* at = w.get(e.other);
   if (!at) at = w.get(e.unit);
-  return at ? at->pos : Vec2{};
+  cast.placed = at && unit_visible(w, team, *at);
+  if (cast.placed) cast.at = at->pos;
+  return cast;
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ void WorldStateEvents::after_frame(const Context& c, const TeamSight& sight, int
     TeamEvents& to = events_[team];
     for (const Event& e : events_for(w, sight, team, from)) {
       if (e.kind == EventKind::Cast && e.unit.index >= 0 && e.id >= 0)
-        note(to.casts, {e.unit, place_of(w, e), e.id, e.hero});
+        note(to.casts, cast_of(w, team, e));
       else if (e.kind == EventKind::CourierDeath || e.kind == EventKind::RoshanDeath)
         note(to.kills, {e.kind, e.team, e.unit, e.other, e.other_hero});
     }

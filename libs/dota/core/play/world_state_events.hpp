@@ -14,7 +14,8 @@ namespace dota {
 
 struct BotCast {
   Handle unit;
-  Vec2 at;  // of the target, or of the unit
+  bool placed = false;  // whether the team sees where it went
+  Vec2 at;              // of the target, or of the unit
   std::int16_t ability = -1;
   std::int8_t hero = -1;
 };

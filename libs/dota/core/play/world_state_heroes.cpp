@@ -85,7 +85,7 @@ void write_items(WireWriter& out, const BotEye& eye, const Unit& u) {
     const ItemDef& def = eye.c.tables.items[s->id];
     out.message(91, [&] {
       write_shared(out, eye, u, 16 + i, static_cast<std::uint64_t>(def.number));
-      write_state(out, eye, u, 16 + i, std::max(s->ready, s->enabled_at));
+      write_state(out, eye, u, 16 + i, std::max(s->ready, s->enabled_at));  // not at once out of the backpack
       if (own) out.signed_number(30, std::max<int>(s->charges, 0));
       if (s->id == eye.view.constants.treads) out.signed_number(50, s->toggle);
     });
