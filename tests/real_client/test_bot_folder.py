@@ -12,8 +12,8 @@ from tests.real_client.recording_api import HEROES, RecordingApi
 HEROES_OF = {2: HEROES, 3: HEROES[::-1]}
 
 
-def new_bots(folder: Path, radiant: str = "agent", dire: str = "builtin") -> Path:
-    write_bots(folder, {2: radiant, 3: dire}, HEROES_OF)
+def new_bots(folder: Path, radiant: str = "agent", dire: str = "builtin", scripted: bool = False) -> Path:
+    write_bots(folder, {2: radiant, 3: dire}, HEROES_OF, scripted)
     return folder
 
 
@@ -62,14 +62,17 @@ def test_another_kind_of_control_is_refused(tmp_path: Path) -> None:
         write_bots(tmp_path / "session", {1: "agent"}, HEROES_OF)
 
 
-@pytest.mark.parametrize(("control", "defined"), [("agent", True), ("idle", True), ("builtin", False)])
-def test_only_builtin_bots_buy_and_learn_by_themselves(tmp_path: Path, control: str, defined: bool) -> None:
-    new_bots(tmp_path / "bots", control)
+GOODS = {"ItemPurchaseThink", "AbilityLevelUpThink", "CourierUsageThink"}
+USES = {"AbilityUsageThink", "ItemUsageThink", "BuybackUsageThink"}
+
+
+@pytest.mark.parametrize(("control", "scripted", "replaced"), [
+    ("agent", False, GOODS | USES), ("agent", True, USES), ("idle", True, GOODS | USES), ("builtin", False, set())])
+def test_functions_of_the_clients_bots_are_replaced(tmp_path: Path, control: str, scripted: bool,
+                                                    replaced: set[str]) -> None:
+    new_bots(tmp_path / "bots", control, scripted=scripted)
     vm = BotVm(tmp_path, RecordingApi())
-    assert set(vm.load("item_purchase_generic")) == ({"ItemPurchaseThink"} if defined else set())
-    assert set(vm.load("ability_item_usage_generic")) == ({
-        "AbilityLevelUpThink", "AbilityUsageThink", "ItemUsageThink", "CourierUsageThink", "BuybackUsageThink"}
-        if defined else set())
+    assert vm.load("item_purchase_generic").keys() | vm.load("ability_item_usage_generic").keys() == replaced
 
 
 def test_bots_pick_the_listed_heroes_in_the_order_of_players(tmp_path: Path) -> None:

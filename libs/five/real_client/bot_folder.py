@@ -17,11 +17,13 @@ CONTROLS = ("agent", "builtin", "idle")
 TEAMS = (2, 3)  # Radiant, Dire
 
 
-def write_bots(folder: Path, control: Mapping[int, str], heroes: Mapping[int, Sequence[str]]) -> None:
+def write_bots(folder: Path, control: Mapping[int, str], heroes: Mapping[int, Sequence[str]],
+               scripted: bool = False) -> None:
     """Write the bots' files into a new folder.
 
     ``control`` by team: "agent" follows action files, "builtin" is the client's own bot, "idle" stands still.
     ``heroes`` by team: names of the five heroes, such as npc_dota_hero_sniper, in the order of the players.
+    ``scripted``: whether the client's own scripts buy, learn and use the courier for teams under "agent".
 
     Raises ValueError for another kind of control, and FileExistsError if the folder exists.
     """
@@ -33,7 +35,9 @@ def write_bots(folder: Path, control: Mapping[int, str], heroes: Mapping[int, Se
     for source in sorted(LUA.glob("*.lua")):
         shutil.copyfile(source, folder / source.name)
     write_lua(folder / MARK, {"control": {str(team): control[team] for team in TEAMS},
-                              "heroes": {str(team): list(heroes[team]) for team in TEAMS}})
+                              "heroes": {str(team): list(heroes[team]) for team in TEAMS},
+                              "scripted": {str(team): control[team] == "builtin" or (
+                                  scripted and control[team] == "agent") for team in TEAMS}})
 
 
 def link_bots(vscripts: Path, folder: Path) -> Path:

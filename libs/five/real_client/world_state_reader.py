@@ -27,8 +27,9 @@ class WorldStateReader:
         connections: connections so far.
     """
 
-    def __init__(self, port: int, team: int, host: str = HOST) -> None:
+    def __init__(self, port: int, team: int, arrived: threading.Event | None = None, host: str = HOST) -> None:
         self._address = (host, port)
+        self._arrived = arrived or threading.Event()  # set with each frame
         self._team = team
         self._frames: queue.Queue[Frame] = queue.Queue(_MOST_FRAMES)
         self._stopped = threading.Event()
@@ -89,6 +90,7 @@ class WorldStateReader:
             while frame.team == self._team and not self._stopped.is_set():
                 with suppress(queue.Full):
                     self._frames.put(frame, timeout=0.5)
+                    self._arrived.set()
                     break
 
 

@@ -1,9 +1,15 @@
--- The client's own bots level abilities, use items and couriers, and buy back unless these functions exist.
+-- The client's own bots level abilities, use items and couriers, and buy back unless these functions exist. Settings say
+-- whether they learn and use the courier for our bots too.
 
-if require('bots/five_settings').control[tostring(GetTeam())] ~= 'builtin' then
-    function AbilityLevelUpThink() end
+local settings = require('bots/five_settings')
+local team = tostring(GetTeam())
+
+if settings.control[team] ~= 'builtin' then
     function AbilityUsageThink() end
     function ItemUsageThink() end
-    function CourierUsageThink() end
     function BuybackUsageThink() end
+end
+if not settings.scripted[team] then
+    function AbilityLevelUpThink() end
+    function CourierUsageThink() end
 end

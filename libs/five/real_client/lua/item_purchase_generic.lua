@@ -1,5 +1,5 @@
--- The client's own bots buy items unless this function exists. Only the built-in bots shall buy.
+-- The client's own bots buy items unless this function exists. Settings say whether they buy for our bots too.
 
-if require('bots/five_settings').control[tostring(GetTeam())] ~= 'builtin' then
+if not require('bots/five_settings').scripted[tostring(GetTeam())] then
     function ItemPurchaseThink() end
 end
