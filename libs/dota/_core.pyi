@@ -453,6 +453,8 @@ class Play:
 
     def take(self, hero: int, held: bool, buys: bool, learns: bool) -> None: ...
 
+    def forget_skills(self, hero: int) -> None: ...
+
     def order(self, hero: int, kind: int, target: tuple[int, int] | None, at: tuple[float, float] | None, slot: int, to: int, item: str, queue: bool, once: bool) -> str:
         """Why it is refused; '' when it will be carried out."""
 

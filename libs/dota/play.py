@@ -71,7 +71,7 @@ class InteractiveGame(Game):
         self._play: Any = None
         self._tape: Replay | None = None
         self._frames_left = 0
-        self._over = False
+        self._over = self._forgotten = False
         super().__init__(config, seed, lineup)
         self._play = _core.Play(self._vec._core, 0)
 
@@ -114,6 +114,17 @@ class InteractiveGame(Game):
         self._play.take(int(hero), bool(held), bool(scripted), learned)
         self._record_row(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted),
                                    learns=learned))
+
+    def forget_skills(self, hero: int) -> None:
+        """Give a hero back the ability points that the script spent at the start.
+
+        Raises ValueError after the first frame and in a recorded game, which cannot repeat it, and IndexError for a
+        hero that does not play.
+        """
+        if self._tape is not None:
+            raise ValueError("the game is recorded, and a replay cannot repeat this: record a game without it")
+        self._play.forget_skills(int(hero))
+        self._forgotten = True
 
     def order(self, hero: int, order: Order) -> Verdict:
         """Check an order for a hero under human control; it is executed at the next frame if still possible.
@@ -213,7 +224,7 @@ class InteractiveGame(Game):
 
         Raises ValueError when the game has begun.
         """
-        if self.engine_frame or self._tape is not None:
+        if self.engine_frame or self._tape is not None or self._forgotten:
             raise ValueError("the game has begun or is already recorded: start recording right after construction")
         self._tape = super().record()
         self._vec._forget([0])  # it is written here, at the end of each timestep

@@ -34,6 +34,8 @@ class LockstepGame:
             self._game.take(player, True)
         for player in plan.players(pb.HERO_CONTROL_MODE_CONTROLLED):
             self._game.take(player, True, scripted=settings.scripted_buying, learns=settings.scripted_levelling)
+            if not settings.scripted_levelling:
+                self._game.forget_skills(player)
         for team in range(len(TEAMS)):
             has_bots = bool(plan.players(pb.HERO_CONTROL_MODE_DEFAULT, team))
             self._game.controllers[team] = BOTS[settings.bot] if has_bots else Controller.POLICY

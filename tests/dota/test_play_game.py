@@ -205,6 +205,29 @@ def test_scripts_buy_and_learn_independently(buys: bool) -> None:
     assert ranks(unit(game, 0)) > ranks(home), "a script that takes over spends the points"
 
 
+def test_the_scripts_first_skill_can_be_forgotten() -> None:
+    game = InteractiveGame(duel(), 1)
+    assert sum(level for _, level, _ in unit(game, 0)["abilities"]) == 1
+    game.take(0, True)
+    game.forget_skills(0)
+    frames(game, 8)
+    assert sum(level for _, level, _ in unit(game, 0)["abilities"]) == 0
+    assert order(game, "level", slot=0).ok and order(game, "level", slot=4) == (False, "points")
+    assert unit(game, 0)["abilities"][0][1] == 1
+    with pytest.raises(ValueError, match="begun"):
+        game.forget_skills(0)
+    with pytest.raises(IndexError, match="no such hero"):
+        InteractiveGame(duel(), 1).forget_skills(3)
+    again = InteractiveGame(duel(), 1)
+    again.forget_skills(0)
+    with pytest.raises(ValueError, match="recorded"):
+        again.record()
+    recorded = InteractiveGame(duel(), 1)
+    recorded.record()
+    with pytest.raises(ValueError, match="recorded"):
+        recorded.forget_skills(0)
+
+
 def test_orders_to_uncontrolled_heroes_are_refused() -> None:
     game = played()
     assert game.order(5, Order("stop")) == (False, "not_held")

@@ -109,6 +109,18 @@ void bind_play(nb::module_& m) {
           },
           nb::arg("hero"), nb::arg("held"), nb::arg("buys"), nb::arg("learns"))
       .def(
+          "forget_skills",
+          [](PyPlay& self, int hero) {
+            try {
+              self.play.forget_skills(hero);
+            } catch (const std::invalid_argument& e) {
+              throw nb::index_error(e.what());
+            } catch (const std::logic_error& e) {
+              throw nb::value_error(e.what());
+            }
+          },
+          nb::arg("hero"))
+      .def(
           "order",
           [](PyPlay& self, int hero, int kind, std::optional<std::pair<std::int64_t, std::int64_t>> target,
              std::optional<std::pair<double, double>> at, std::int64_t slot, std::int64_t to,

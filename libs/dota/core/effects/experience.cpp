@@ -121,6 +121,19 @@ void learn_skills(Context& c, HeroState& h) {
   if (learned) learned_something(c, h);
 }
 
+void forget_skills(Context& c, HeroState& h) {
+  for (AbilityState& s : h.abilities) {
+    if (s.id < 0 || s.level == 0 || !c.tables.abilities[s.id].learnable) continue;
+    if (c.tables.abilities[s.id].linked_skill < 0) h.ability_points += s.level;
+    s.level = 0;
+    s.charges = 0;
+  }
+  for (; h.talents != 0; h.talents &= h.talents - 1)
+    ++h.ability_points;
+  h.skill_next = 0;
+  learned_something(c, h);
+}
+
 void give_xp(Context& c, HeroState& h, float xp) {
   if (!h.in_game || xp <= 0) return;
   const GameRules& g = *c.tables.game;

@@ -12,5 +12,6 @@ bool has_talent(const HeroState& h, int talent);  // index into HeroDef::talents
 Refusal why_not_learn(const Context& c, const HeroState& h, int entry);
 void learn_one(Context& c, HeroState& h, int entry);  // nothing unless why_not_learn() returns None
 void learn_skills(Context& c, HeroState& h);          // spends ability points by the hero's skill order
+void forget_skills(Context& c, HeroState& h);         // gives all points back
 
 }  // namespace dota

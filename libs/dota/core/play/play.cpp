@@ -40,6 +40,13 @@ void Play::take(int i, bool held, bool buys, bool learns) {
   if (!held) seat.given.clear();
 }
 
+void Play::forget_skills(int i) {
+  if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) throw std::invalid_argument("no such hero plays");
+  if (game_->world().frame != 0) throw std::logic_error("the game has begun");
+  Context c = game_->context();
+  dota::forget_skills(c, hero(i));
+}
+
 Refusal Play::order(int i, const PersonOrder& o) {
   if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) return Refusal::Unknown;
   Seat& seat = seats_[i];

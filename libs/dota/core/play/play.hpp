@@ -25,6 +25,9 @@ class Play {
   // and carry items for it only if `buys`, and learn its skills only if `learns`. Throws std::invalid_argument for
   // a hero that does not play.
   void take(int hero, bool held, bool buys, bool learns);
+  // Gives back the ability points that the hero's script spent at the start, before the first frame. Throws
+  // std::logic_error after it, and as take().
+  void forget_skills(int hero);
   // Looked at now, carried out when the next frame begins.
   Refusal order(int hero, const PersonOrder& o);
   // Begins a timestep by what policies and bots choose, or by commands that are already resolved. Throws
