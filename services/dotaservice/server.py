@@ -1,5 +1,6 @@
 """Ports of the server of dotaservice's protocol: one game each."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +33,7 @@ class DotaServiceServer:
 
     async def stop(self, grace: float) -> None:
         """End all games and calls."""
-        for server in self.servers:
-            await server.stop(grace)
+        await asyncio.gather(*(server.stop(grace) for server in self.servers))
         for session in self.sessions:
             session.close()
         self.threads.shutdown(wait=False)

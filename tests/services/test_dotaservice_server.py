@@ -1,6 +1,8 @@
 """Ports of the server: one a game, open to clients without tokens, on this machine unless the configuration says so."""
 
+import asyncio
 import socket
+import time
 
 import grpc.aio
 import pytest
@@ -9,7 +11,7 @@ from five.protos.valve import dotaservice_pb2 as pb
 from five.run.config import RunConfig
 from five.services.dotaservice.server import MAX_REQUEST_MEBIBYTES, open_rpc, start_server
 from rapid.config import RpcConfig
-from tests.services.dotaservice_client import Client, game_config
+from tests.services.dotaservice_client import DIRE, RADIANT, Client, answer, game_config
 
 
 def free_port() -> int:
@@ -53,6 +55,24 @@ def test_clients_need_neither_token_nor_certificate() -> None:
     rpc = open_rpc(RpcConfig())
     assert not rpc.require_token and rpc.tls is None and rpc.max_message_mebibytes == MAX_REQUEST_MEBIBYTES
     assert RpcConfig().require_token, "other services keep theirs"
+
+
+async def test_many_games_end_together() -> None:
+    server = await start_server(config(port=0, games=8, lockstep_seconds=60.0))
+    waiting = []
+    async with Client(server.ports[0]) as client:
+        await client.reset(game_config())
+        for team in (RADIANT, DIRE):
+            state = (await client.observe(team)).world_state
+            await client.act(answer(state), team)
+        await client.observe()
+        waiting.append(asyncio.create_task(client.observe()))
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        await server.stop(0.5)
+        assert time.monotonic() - began < 4.0
+        await asyncio.wait(waiting, timeout=5)
+        assert waiting[0].exception() is not None
 
 
 async def test_the_default_address_is_this_machine_alone() -> None:
