@@ -50,6 +50,7 @@ CHANGES: tuple[tuple[str, ...], ...] = (
      "Offering, Wind Lace",
      "people may aim spells for units or places at the ground"),
     ("7.21d: a quarter of a fountain's attacks cannot miss",),
+    ("before the horn, a unit that has not walked yet walks to the middle of the map when it is ordered to",),
 )
 """What each revision changed, oldest first."""
 REVISION = len(CHANGES)

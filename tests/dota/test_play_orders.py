@@ -6,6 +6,7 @@ import pytest
 
 from dota.play import InteractiveGame, Order
 from tests.dota.playing import MIDDLE, frames, handle, order, place, played, unit
+from tests.dota.watching import duel
 
 EAST = (MIDDLE[0] + 600, MIDDLE[1])
 FAR = (-6500.0, 6500.0)  # a corner that nobody looks at
@@ -40,6 +41,17 @@ def test_move_goes_there_and_ends() -> None:
     frames(game, 120)
     u = unit(game, 0)
     assert math.dist((u["x"], u["y"]), EAST) < 60 and u["order"] == 0
+
+
+def test_a_first_move_before_the_horn_goes_to_the_middle() -> None:
+    game = InteractiveGame(duel(start_seconds=-20.0), 1)
+    game.take(0, True)
+    frames(game, 4)
+    before = unit(game, 0)
+    assert game.order(0, Order("move", at=(0.0, 0.0))).ok
+    frames(game, 60)
+    now = unit(game, 0)
+    assert math.dist((before["x"], before["y"]), (now["x"], now["y"])) > 200
 
 
 def test_stop_ends_movement() -> None:

@@ -162,8 +162,8 @@ Vec2 next_point(Context& c, Unit& u, Vec2 goal) {
     if (u.path_i < u.path_n) return u.path_points[u.path_i];
   } else if (u.path == kFieldPath && !drifted && w.time < u.path_until) {
     if (distance(u.pos, u.path_points[0]) >= 1.0f) return u.path_points[0];
-  } else if (u.path == kNoPath && !drifted && w.time < u.path_until) {
-    return u.pos;
+  } else if (u.path == kNoPath && !drifted && w.time < u.path_until && u.path_until <= w.time + kReplanSeconds) {
+    return u.pos;  // a unit that never walked has a later path_until, 0, long before the horn
   }
   plan_path(c, u, goal);
   return u.path_n > 0 ? u.path_points[0] : u.pos;

@@ -12,7 +12,6 @@ namespace {
 constexpr int kSide = 2 * kPathRadius + 1;
 constexpr int kWindow = kSide * kSide;
 constexpr int kFieldAhead = 24;  // cells of a flow field that are looked along for a straight line
-constexpr float kReplanSeconds = 1.0f;
 
 // Scratch of one search; its contents never outlive a call.
 struct Search {

@@ -5,7 +5,8 @@
 
 namespace dota {
 
-constexpr int kPathRadius = 16;  // half side of the window that detours are searched in, cells
+constexpr int kPathRadius = 16;         // half side of the window that detours are searched in, cells
+constexpr float kReplanSeconds = 1.0f;  // how long a path is kept at most
 
 // Way through open cells within kPathRadius cells of `from`, shortened to the corners it turns at. Writes up to
 // Unit::path_points.size() corners, the goal last when it fits; returns their number, 0 when there is no way.
