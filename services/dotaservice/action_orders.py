@@ -156,7 +156,8 @@ def _buy(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order
     if data is None or not (data.item_name or data.HasField("item")):
         return Ignored(INCOMPLETE)
     name = data.item_name or ids.items.get(data.item, "")
-    return Order("buy", item=name) if name else Ignored("item")
+    # proto2 gives text that is not UTF-8 as bytes.
+    return Order("buy", item=name) if name and isinstance(name, str) else Ignored("item")
 
 
 def _sell(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:

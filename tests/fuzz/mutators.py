@@ -145,6 +145,8 @@ def _scalar(field: FieldDescriptor, old: Any, dice: Random) -> Any:
     if kind == FieldDescriptor.CPPTYPE_STRING:
         if field.type == FieldDescriptor.TYPE_BYTES:
             return dice.choice((b"", mutate_bytes(old, dice), old + old, old[:-1], dice.randbytes(8)))
+        if isinstance(old, bytes):  # proto2 gives text that is not UTF-8 as bytes
+            old = old.decode("utf-8", "replace")
         texts = [*(t for t in TEXTS if t != "\ud800"), old + "x"]
         if old[:1] in "{[":
             return mutate_json(old.encode(), dice).decode("utf-8", "ignore")

@@ -110,6 +110,8 @@ IGNORED = [
     ("DOTA_UNIT_ORDER_PICKUP_RUNE", {"pickupRune": Action.PickupRune(rune=9)}, "target"),
     ("DOTA_UNIT_ORDER_PICKUP_ITEM", {"pickUpItem": Action.PickUpItem(itemId=2)}, "item"),
     ("DOTA_UNIT_ORDER_PURCHASE_ITEM", {"purchaseItem": Action.PurchaseItem(item=99999)}, "item"),
+    ("DOTA_UNIT_ORDER_PURCHASE_ITEM", {"purchaseItem": Action.PurchaseItem.FromString(b"\x12\x02\xff\xfe")}, "item"),
+    ("DOTA_UNIT_ORDER_TRAIN_ABILITY", {"trainAbility": Action.TrainAbility.FromString(b"\x0a\x02\xff\xfe")}, NAME),
     ("DOTA_UNIT_ORDER_PURCHASE_ITEM", {}, INCOMPLETE),
     ("DOTA_UNIT_ORDER_SELL_ITEM", {"sellItem": Action.SellItem(item=1)}, "slot"),
     ("DOTA_UNIT_ORDER_DROP_ITEM", {"dropItem": Action.DropItem(slot=1)}, INCOMPLETE),
