@@ -14,10 +14,9 @@ struct CasterFields {
 
 void write_caster(WireWriter& out, const BotEye& eye, const CasterFields& field, Handle caster, int ability) {
   const Unit* u = eye.listed(caster);
-  if (u) {
-    out.number(field.handle, bot_handle(caster));
-    out.signed_number(field.type, unit_type_number(u->kind));
-  }
+  if (u) out.number(field.handle, bot_handle(caster));
+  // Its looks show the kind of its sender, even of one out of sight.
+  if (const Unit* sender = eye.w().get(caster)) out.signed_number(field.type, unit_type_number(sender->kind));
   out.signed_number(field.player, u ? player_of(eye.w(), *u) : -1);
   const int slot = u ? slot_with(eye, *u, ability) : -1;
   if (slot >= 0) out.number(field.ability_handle, bot_ability_handle(caster, slot));
