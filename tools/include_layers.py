@@ -11,7 +11,7 @@ from pathlib import Path
 CORE = Path(__file__).resolve().parents[1] / "libs" / "dota" / "core"
 
 # From the lowest layer to the highest.
-LAYERS = ("base", "data", "world", "map", "effects", "rules", "view", "bots", "vec", "play", "bindings")
+LAYERS = ("base", "data", "world", "map", "effects", "rules", "view", "bots", "vec", "play", "client", "bindings")
 
 # Written by the build, see libs/dota/core/sources.cmake.
 GENERATED = frozenset({"core_sources.hpp"})

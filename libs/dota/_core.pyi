@@ -503,3 +503,34 @@ def sealed(snapshot: bytes) -> bytes:
     """
     The same with the checksum its bytes should have: for tests of what a checksum cannot see.
     """
+
+class ClientGame:
+    """A game as a client tells it; wrapped by dota.client_state."""
+
+    def __init__(self, layout: object, variant: object, ids: dict[Any, Any]) -> None: ...
+
+    def update(self, frame: bytes) -> str:
+        """Why the frame is refused; '' when the game is brought up to it."""
+
+    def encode(self, arrays: dict[Any, Any]) -> None: ...
+
+    def choose(self, actions: NDArray[numpy.int16]) -> list[Any]:
+        """
+        Action, delay, handles of target and teleport (0: none), dx, dy of each hero.
+        """
+
+    def remember(self, commands: list[Any]) -> None:
+        """The same tuples, of choices that were made elsewhere."""
+
+    def team(self) -> int: ...
+
+    def time(self) -> float: ...
+
+    def counts(self) -> dict[str, Any]: ...
+
+    def slot_handles(self) -> list[int]: ...
+
+    def hero_handles(self) -> list[int]: ...
+
+def read_world_state(frame: bytes) -> dict[str, Any]:
+    """Decodes a world state. Raises ValueError that says why the bytes are refused."""

@@ -23,7 +23,8 @@ FOLDER_VARIABLE = "FIVE_FUZZ_FOLDER"  # parent of the folders of processes that 
 GROUPS = ("wire", "files")
 MODULES = ("tests.fuzz.message_targets", "tests.fuzz.service_targets", "tests.fuzz.record_targets",
            "tests.fuzz.document_targets", "tests.fuzz.file_targets", "tests.fuzz.game_file_targets",
-           "tests.fuzz.agent_targets", "tests.fuzz.real_client_targets", "tests.fuzz.dotaservice_targets")
+           "tests.fuzz.agent_targets", "tests.fuzz.real_client_targets", "tests.fuzz.dotaservice_targets",
+           "tests.fuzz.client_targets")
 SEEDS = Path(__file__).parent / "seeds"
 
 Mutate = Callable[[bytes, Random], bytes]

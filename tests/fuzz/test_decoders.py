@@ -18,6 +18,7 @@ HASH = "makes a number of a hash"
 # Functions that decode nothing from outside the process, with the reason.
 TRUSTED = {
     "dota/choices.py:_data": OWN_DATA,
+    "dota/client_state.py:_numbers": OWN_DATA,
     "dota/picture.py:MapPicture.__init__": OWN_DATA,
     "dota/valve_ids.py:_read": OWN_DATA,
     "dota/presets.py:names": OWN_DATA,

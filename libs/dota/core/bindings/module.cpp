@@ -4,6 +4,7 @@
 #include "world/fingerprint.hpp"
 
 namespace dota {
+void bind_client(nanobind::module_& m);
 void bind_data(nanobind::module_& m);
 void bind_effects(nanobind::module_& m);
 void bind_math(nanobind::module_& m);
@@ -25,4 +26,5 @@ NB_MODULE(_core, m) {
   dota::bind_map(m);
   dota::bind_vec(m);
   dota::bind_world(m);
+  dota::bind_client(m);
 }

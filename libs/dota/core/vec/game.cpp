@@ -142,6 +142,11 @@ void Game::queue_prefetches(PrefetchQueue& ahead) const {
 }
 
 void Game::observe(PrefetchQueue* ahead) {
+  look(ahead);
+  offer(ahead);
+}
+
+void Game::look(PrefetchQueue* ahead) {
   GameState& s = *state_;
   Context c = context();
   // The engine leaves the lines that views read besides, of attack, armor and health before, in far memory.
@@ -154,6 +159,10 @@ void Game::observe(PrefetchQueue* ahead) {
     if (const Cell at = cell_of(u.pos); at.inside()) prefetch_lines(&map.elevation[at.index()], 1);
   }
   fill_views(c, s.views, ahead);
+}
+
+void Game::offer(PrefetchQueue* ahead) {
+  GameState& s = *state_;
   for (std::size_t t = 0; t < kTeams; ++t) {
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
     prefetch_some(ahead);

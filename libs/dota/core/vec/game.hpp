@@ -109,6 +109,10 @@ class Game {
   void put(const GameState& state) { *state_ = state; }  // a state of this setup, of this process
   // Brings views, slots and choices up to the world.
   void observe(PrefetchQueue* ahead = nullptr);
+  // The two halves of it, for a caller that changes views in between: views; then slots and choices.
+  void look(PrefetchQueue* ahead = nullptr);
+  void offer(PrefetchQueue* ahead = nullptr);
+  TeamView& view(int team) { return state_->views[team]; }
   // Queues the memory that its next timestep and what follows it read.
   void queue_prefetches(PrefetchQueue& ahead) const;
 
