@@ -42,7 +42,8 @@ for _, name in ipairs({'GetAbilityInSlot', 'GetItemInSlot'}) do
         return ability and object({handle = self.handle, ability = ability})
     end
 end
-function METHODS.GetName(self) return self.ability end
+function METHODS.GetName(self) return (self.ability:gsub('#.*', '')) end
+function METHODS.GetNearbyTrees(self, radius) return {CALL(self.handle, 'GetNearbyTrees', radius)} end
 function METHODS.IsNull() return false end
 """
 METHODS = (
@@ -80,7 +81,8 @@ class TeamApi(Protocol):
         """Return whether the team may use a unit."""
 
     def call(self, handle: int, method: str, *arguments: Any) -> Any:
-        """Execute a method of a unit; an ability's method has the ability's name first. Abilities are names."""
+        """Execute a method of a unit; an ability's method has the ability first, which is a name. What follows
+        a "#" in it is no part of the name."""
 
     def log(self, text: str) -> None:
         """Receive a printed line."""

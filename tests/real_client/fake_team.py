@@ -1,12 +1,14 @@
 """Bot API of one team over the simulator: what the Lua bots call becomes people's orders."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from dota.play import InteractiveGame, Order
+from dota.valve_ids import valve_ids
 from five.protos.valve.bot_world_state_pb2 import CMsgBotWorldState
 from tests.real_client.bot_vm import At, BotVm, UnitHandle
 
@@ -30,6 +32,8 @@ class FakeTeam:
         self.waits = 0
         self.vm = BotVm(vscripts, self)
         self._bots: dict[int, bool] = {}
+        self._ids = valve_ids(game.config.patch)
+        self._state = CMsgBotWorldState()
 
     @property
     def controls(self) -> bool:
@@ -38,6 +42,7 @@ class FakeTeam:
 
     def see(self, state: CMsgBotWorldState) -> None:
         """Take the team's present world state; load the bots of its heroes at the first."""
+        self._state = state
         self._alive = {p.player_id for p in state.players if p.is_alive}
         for unit in state.units:
             if unit.unit_type == CMsgBotWorldState.HERO and unit.team_id == self.team and not unit.is_illusion:
@@ -87,11 +92,13 @@ class FakeTeam:
             case "IsAlive":
                 return player is None or player in self._alive
             case "GetAbilityInSlot":
-                return f"ability{int(arguments[0])}"
+                return f"ability{int(arguments[0])}#{int(arguments[0])}"
             case "GetItemInSlot":
-                return f"item{int(arguments[0])}"
+                return self._item(handle, int(arguments[0]))
+            case "GetNearbyTrees":
+                return self._nearest_tree(handle, arguments[0])
         assert player is not None, f"{method} of unit {handle}, not a hero of the team"
-        order = order_of(method, arguments, self._game)
+        order = self._order(method, arguments)
         verdict = self._game.order(player, order) if order is not None else None
         if method.startswith(MOVES):
             self.moved.add(player)
@@ -100,39 +107,57 @@ class FakeTeam:
         return -1 if method == "ActionImmediate_PurchaseItem" else None
 
 
-def order_of(method: str, given: Sequence[Any], game: InteractiveGame) -> Order | None:
-    """Return the person's order of a call, or None for one that the simulator lacks."""
-    kind, slot, rest = "", -1, list(given)
-    if rest and isinstance(rest[0], str) and rest[0].startswith(("ability", "item")) and rest[0][-1].isdigit():
-        name = rest.pop(0)
-        kind = "cast" if name.startswith("ability") else "use"
-        slot = int(name.removeprefix("ability").removeprefix("item"))
-    at = next(((place.x, place.y) for place in rest if isinstance(place, At)), None)
-    target = next((game.unit_of_bot_handle(unit.handle) or (-1, 0) for unit in rest if isinstance(unit, UnitHandle)),
-                  None)
-    match method:
-        case "Action_ClearActions":
-            return Order("stop")
-        case "Action_MoveToLocation" | "Action_MoveDirectly":
-            return Order("move", at=at)
-        case "Action_MoveToUnit":
-            return Order("follow", target=target)
-        case "Action_AttackMove":
-            return Order("attack_move", at=at)
-        case "Action_AttackUnit":
-            return Order("attack", target=target)
-        case "Action_UseAbility" | "Action_UseAbilityOnEntity" | "Action_UseAbilityOnLocation":
-            return Order(kind, target=target, at=at, slot=slot)
-        case "ToggleAutoCast":
-            return Order("toggle", slot=slot)
-        case "ActionImmediate_LevelAbility":
-            return Order("level", slot=slot) if slot < 6 else Order("talent", slot=slot - 6)
-        case "ActionImmediate_PurchaseItem":
-            return Order("buy", item=str(given[0]))
-        case "ActionImmediate_SwapItems":
-            return Order("swap", slot=int(given[0]), to=int(given[1]))
-        case "ActionImmediate_Buyback":
-            return Order("buyback")
-        case "ActionImmediate_Glyph":
-            return Order("glyph")
-    return None
+    def _unit(self, handle: int) -> CMsgBotWorldState.Unit:
+        return next(unit for unit in self._state.units if unit.handle == handle)
+
+    def _item(self, handle: int, slot: int) -> str | None:
+        """Return the item in a slot, as its name and its slot."""
+        number = next((item.ability_id for item in self._unit(handle).items if item.slot == slot), None)
+        return None if number is None else f"{self._ids.items.get(number, 'item')}#{slot}"
+
+    def _nearest_tree(self, handle: int, radius: float) -> int | None:
+        at = self._unit(handle).location
+        distance, tree = min((math.dist((at.x, at.y), place), i) for i, place in enumerate(self._ids.trees))
+        return tree if distance <= radius else None
+
+    def _order(self, method: str, given: Sequence[Any]) -> Order | None:
+        """Return the person's order of a call, or None for one that the simulator lacks."""
+        kind, slot, rest = "", -1, list(given)
+        if rest and isinstance(rest[0], str) and "#" in rest[0]:
+            name, number = rest.pop(0).split("#")
+            kind, slot = "cast" if name.startswith("ability") else "use", int(number)
+        at = next(((place.x, place.y) for place in rest if isinstance(place, At)), None)
+        target = next((self._game.unit_of_bot_handle(unit.handle) or (-1, 0) for unit in rest
+                       if isinstance(unit, UnitHandle)), None)
+        match method:
+            case "Action_ClearActions":
+                return Order("stop")
+            case "Action_MoveToLocation" | "Action_MoveDirectly":
+                return Order("move", at=at)
+            case "Action_MoveToUnit":
+                return Order("follow", target=target)
+            case "Action_AttackMove":
+                return Order("attack_move", at=at)
+            case "Action_AttackUnit":
+                return Order("attack", target=target, once=bool(given[1]))
+            case "Action_UseAbility" | "Action_UseAbilityOnEntity" | "Action_UseAbilityOnLocation":
+                return Order(kind, target=target, at=at, slot=slot)
+            case "Action_UseAbilityOnTree":
+                return Order(kind, at=self._ids.trees[int(rest[0])], slot=slot)
+            case "Action_PickUpRune":
+                place = self._state.rune_infos[int(given[0])].location
+                return Order("pickup", at=(place.x, place.y))
+            case "ToggleAutoCast":
+                return Order("toggle", slot=slot)
+            case "ActionImmediate_LevelAbility":
+                slot = int(str(given[0]).removeprefix("ability"))
+                return Order("level", slot=slot) if slot < 6 else Order("talent", slot=slot - 6)
+            case "ActionImmediate_PurchaseItem":
+                return Order("buy", item=str(given[0]))
+            case "ActionImmediate_SwapItems":
+                return Order("swap", slot=int(given[0]), to=int(given[1]))
+            case "ActionImmediate_Buyback":
+                return Order("buyback")
+            case "ActionImmediate_Glyph":
+                return Order("glyph")
+        return None

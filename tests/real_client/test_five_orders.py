@@ -99,3 +99,24 @@ def test_a_dead_hero_can_buy_back(tmp_path: Path) -> None:
     ActionFile(tmp_path / "bots", 2).write([{"actionType": "DOTA_UNIT_ORDER_BUYBACK", "player": 1}], 0.0, 1.0)
     tick(api, vm)
     assert api.calls[1] == [("ActionImmediate_Buyback",)]
+
+
+@pytest.mark.parametrize(("item", "tree", "call"), [
+    ("item_tango", 55, ("Action_UseAbilityOnTree", "item_tango", 55)),
+    ("item_quelling_blade", 55, ("Action_UseAbilityOnTree", "item_quelling_blade", 55)),
+    ("item_flask", 55, ("Action_UseAbility", "item_flask")),
+    ("item_tango", None, None),
+])
+def test_items_for_trees_are_used_on_the_nearest(tmp_path: Path, item: str, tree: int | None,
+                                                 call: tuple[Any, ...] | None) -> None:
+    api, vm = start_bots(tmp_path)
+    known = api.call
+    api.call = lambda handle, method, *given: {  # type: ignore[method-assign]
+        "GetItemInSlot": item, "GetNearbyTrees": tree}.get(method) or (
+            None if method == "GetNearbyTrees" else known(handle, method, *given))
+    ActionFile(tmp_path / "bots", 2).write([{"actionType": "DOTA_UNIT_ORDER_CAST_NO_TARGET", "player": 1,
+                                            "cast": {"abilitySlot": -3}}], 0.0, 1.0)
+    tick(api, vm)
+    assert api.calls[1] == ([call] if call else [])
+    (report,) = reports(api, "done")
+    assert report.get("reason") == (None if call else "no tree")

@@ -15,7 +15,7 @@ from five.real_client.client_process import ClientOptions
 from five.real_client.errors import ClientFailed
 from five.real_client.frames import Frame
 from five.real_client.installation import find_installation
-from five.real_client.session import Session, SessionOptions, play
+from five.real_client.session import Session, SessionOptions, play, play_games
 from tests.real_client.fake_faults import FakeInstallation, FakeSettings
 
 HEROES = tuple(f"npc_dota_hero_{name}" for name in ("sniper", "lion", "viper", "sven", "lich"))
@@ -40,7 +40,7 @@ class Walker:
             time.sleep(0.3)
         orders: list[dict[str, Any]] = []
         for player in self.players:
-            x, y = -3000.0 + self.calls * 1.5, 1000.0 * player  # not the same place twice
+            x, y = -3000.25 + self.calls * 1.5, 1000.0 * player  # not the same place twice, nor the middle
             orders.append({"actionType": "DOTA_UNIT_ORDER_MOVE_TO_POSITION", "player": player,
                            "actionDelay": self.calls % 3, "moveToLocation": {"location": {"x": x, "y": y}}})
             self.sent[player, f"{x:g} {y:g}"] += 1
@@ -81,7 +81,7 @@ def check_orders(fake: FakeInstallation, walkers: dict[int, Walker]) -> None:
     found = Counter({key: count for key, count in found.items() if key[1] != "0 0"})  # moves of missing heroes
     assert found <= sent and max(found.values()) == 1
     lost = sent - found
-    last = {(player, f"{-3000.0 + (walker.calls - back) * 1.5:g} {1000.0 * player:g}")
+    last = {(player, f"{-3000.25 + (walker.calls - back) * 1.5:g} {1000.0 * player:g}")
             for walker in walkers.values() for player in walker.players for back in range(2)}
     assert lost.keys() <= last, f"{len(lost)} of {len(sent)} orders were not executed: {sorted(lost)[:9]}"
 
@@ -215,3 +215,17 @@ def test_a_whole_game_of_five_a_side_with_faults(fake: FakeInstallation, client_
     assert session.winner == 3 and walkers[2].frames[-1].dota_time > 600
     assert session.delivery_of(2).ready == {0, 1, 2, 3, 4}
     check_orders(fake, walkers)
+
+
+def test_a_game_begins_again_after_a_failure(fake: FakeInstallation, client_options: ClientOptions) -> None:
+    faults: list[dict[str, Any]] = [{}, {"die": 5}, {}]
+    lines: list[str] = []
+
+    def start() -> Session:
+        fake.write(FakeSettings(game=ONE, seconds=-85, **faults.pop(0)))
+        return Session(find_installation(fake.game, "linux"), options(client_options, dire="builtin"))
+    assert play_games(start, lambda: {2: Walker(2, 1)}, 2, 1, lines.append) == [2, 2] and not faults
+    assert [line.split(":")[0] for line in lines] == ["game 1", "the game begins again in a new client", "game 2"]
+    faults = [{"die": 3}, {"die": 3}]
+    with pytest.raises(ClientFailed, match="FATAL ERROR: injected"):
+        play_games(start, lambda: {2: Walker(2, 1)}, 1, 1, lines.append)

@@ -259,3 +259,30 @@ def play(session: Session, players: Mapping[int, TeamPlayer], on_round: Callable
             session.act(team, players[team].orders(frames))
         on_round()
     return session.winner
+
+
+def play_games(start: Callable[[], Session], players: Callable[[], Mapping[int, TeamPlayer]], games: int, restarts: int,
+               say: Callable[[str], None]) -> list[int]:
+    """Play games one after another and return their winners.
+
+    ``start`` starts a session and ``players`` returns new players for each game. After a failure of the client, the
+    game begins again in a new client, ``restarts`` times in all. Raises ClientFailed for the failure after those.
+    """
+    winners: list[int] = []
+    failures = 0
+    while len(winners) < games:
+        try:
+            with start() as session:
+                winners.append(play(session, players()))
+                orders = [session.delivery_of(team) for team in session.options.teams]
+        except ClientFailed as error:
+            failures += 1
+            if failures > restarts:
+                raise
+            say(f"the game begins again in a new client: {error}")
+            continue
+        executed, refused = sum(d.executed for d in orders), sum(d.refused for d in orders)
+        name = "Radiant" if winners[-1] == TEAMS[0] else "Dire"
+        say(f"game {len(winners)}: {name} wins; {executed} orders executed, {refused} refused; {session.stalls} world "
+            "states lost")
+    return winners

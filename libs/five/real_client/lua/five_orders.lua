@@ -2,6 +2,9 @@
 -- CMsgBotWorldState.Action. `run(bot, action)` returns nil, or the reason why the order was refused.
 
 local NO_HANDLE = 4294967295
+-- Items that are used on the nearest tree, and how far a hero walks to it.
+local TREE_ITEMS = {item_tango = true, item_tango_single = true, item_quelling_blade = true, item_bfury = true}
+local TREE_REACH = 600
 
 local function point(location)
     return Vector(location.x, location.y, location.z or 0)
@@ -77,7 +80,12 @@ local ORDERS = {
         end)
     end,
     DOTA_UNIT_ORDER_CAST_NO_TARGET = function(bot, action)
-        return with_ability(bot, action.cast.abilitySlot, function(ability) bot:Action_UseAbility(ability) end)
+        return with_ability(bot, action.cast.abilitySlot, function(ability)
+            if not TREE_ITEMS[ability:GetName()] then return bot:Action_UseAbility(ability) end
+            return with(bot:GetNearbyTrees(TREE_REACH)[1], 'no tree', function(tree)
+                bot:Action_UseAbilityOnTree(ability, tree)
+            end)
+        end)
     end,
     DOTA_UNIT_ORDER_CAST_TARGET = function(bot, action)
         return with_unit(action.castTarget.target, function(unit)
