@@ -37,7 +37,8 @@ bool Shadow::begin(const WorldState& s) {
   player_id_.fill(-1);
   std::array<int, kTeams> seats{};
   for (const ClientPlayer& p : s.players) {
-    const int team = team_of(p.team_id);
+    // Frames of 2017 lack players' teams: the first five players are the Radiant's.
+    const int team = p.team_id != 0 ? team_of(p.team_id) : p.player_id < 5 ? kRadiant : kDire;
     if (team >= kTeams || seats[team] >= heroes || p.player_id < 0 || p.hero_id == 0) continue;
     const int seat = team * 5 + seats[team]++;
     player_id_[seat] = p.player_id;

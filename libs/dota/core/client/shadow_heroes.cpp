@@ -84,7 +84,7 @@ void Shadow::take_items(const WorldState& s, const ClientUnit& m, HeroState& h) 
   if (Unit* u = w.get(h.unit)) u->cast_range = reach;
   // An item that comes from the backpack cannot be used at once; a client counts that delay as its cooldown.
   const float delay = t.game->backpack_delay;
-  for (std::size_t k = 0; k < kInventory; ++k) {
+  for (std::size_t k = 0; k < kItemSlots; ++k) {
     ItemState& item = now[k];
     if (item.id < 0) continue;
     const ItemState* was = before[k].id == item.id ? &before[k] : nullptr;
