@@ -44,6 +44,7 @@ LISTED = {
     "items.cooldown": Listed(0, 0.03, DISABLED),
     "units.i_attack_it": Listed(0, 0.03, TARGET),
     "units.attacking": Listed(0, 0.003, TARGET),
+    "units.it_attacks_me": Listed(0, 0.001, TARGET),
     "units.melee_creeps_attacking": Listed(0, 0.001, TARGET),
     "units.projectile_eta": Listed(0, 0.02, TARGET),
     "units.ranged_creep_eta": Listed(0, 0.005, TARGET),
