@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from dota.config import GameConfig, evaluation_game
+from five.cli.client import line_up
 from five.cli.main import main
+from five.packed_agents.folder import find_agent
 from five.real_client.client_process import ClientOptions
 from tests.real_client.conftest import client_options, fake  # noqa: F401
 from tests.real_client.fake_faults import FakeInstallation, FakeSettings
@@ -39,3 +42,21 @@ def test_problems_are_printed(fake: FakeInstallation, client_options: ClientOpti
 def test_a_folder_without_a_client_is_refused(tmp_path: Path, capsys: Captured) -> None:
     assert main(["client", "--dota", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith(f"five client: {tmp_path} has no Dota 2: give the folder")
+
+
+def test_a_packed_agent_plays(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured) -> None:  # noqa: F811
+    game = evaluation_game(find_agent("first-mid").config.game)
+    fake.write(FakeSettings(game=game.model_dump_json(), seconds=10))
+    assert client(fake, client_options, "--agent", "first-mid", "--side", "both") == 0
+    printed = capsys.readouterr()
+    assert "game 1: Radiant wins; " in printed.out and printed.out.endswith("Radiant won 1 of 1 games\n")
+    assert "plays another patch and map: the result does not judge it" in printed.err
+
+
+def test_teams_share_no_heroes_of_a_large_pool() -> None:
+    names = ["axe", "lich", "lion", "nevermore", "riki", "slark", "sniper", "sven", "tidehunter", "viper", "razor"]
+    game = GameConfig.model_validate({"hero_pool": names})
+    heroes = line_up(game, 3)
+    assert len({*heroes[2], *heroes[3]}) == 10 and heroes == line_up(game, 3) != line_up(game, 4)
+    alone = line_up(find_agent("first-mid").config.game, 0)
+    assert alone[2][0] == alone[3][0] == "npc_dota_hero_nevermore"

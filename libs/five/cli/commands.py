@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's console"))
     play.add_arguments(commands.add_parser("play", help="print a one-time link to play with and against the agent"))
     dotaservice.add_arguments(commands.add_parser("dotaservice", help="serve games to clients of dotaservice"))
-    client.add_arguments(commands.add_parser("client", help="check that policies can play in a Dota 2 client"))
+    client.add_arguments(commands.add_parser("client", help="play in a Dota 2 client, or check that policies can"))
     surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
