@@ -17,7 +17,7 @@ ERRANDS: Mapping[int, str] = {0: "return", 2: "stash", 3: "deliver", 4: "deliver
 
 
 class Surroundings(Protocol):
-    """What a hero's side knows of the game: it gives meaning to the numbers in an action."""
+    """A side's knowledge of the game, which gives meaning to the numbers in an action."""
 
     def unit(self, handle: int) -> tuple[int, int] | None:
         """Return slot and generation of the unit with that handle; None for a handle that was never sent."""

@@ -109,7 +109,7 @@ class LockstepGame:
 
 
 class _Surroundings:
-    """What a player's side sees, by the numbers of its observation."""
+    """A side's sight, by the handles and numbers of its newest observation."""
 
     def __init__(self, game: LockstepGame, player: int) -> None:
         self._game = game

@@ -36,7 +36,7 @@ class Session:
         self._settings = settings
         self._threads = threads
         self._seed = seed
-        self._changed = asyncio.Condition()  # its lock is held by whoever uses the game
+        self._changed = asyncio.Condition()  # hold its lock to use the game
         self._game: LockstepGame | None = None
         self._ended = False
         self._observed: dict[int, int] = {}  # by team, the last tick

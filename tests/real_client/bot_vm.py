@@ -81,8 +81,8 @@ class TeamApi(Protocol):
         """Return whether the team may use a unit."""
 
     def call(self, handle: int, method: str, *arguments: Any) -> Any:
-        """Execute a method of a unit; an ability's method has the ability first, which is a name. What follows
-        a "#" in it is no part of the name."""
+        """Execute a method of a unit; an ability's method has the ability first, a name up to a
+        "#"."""
 
     def log(self, text: str) -> None:
         """Receive a printed line."""

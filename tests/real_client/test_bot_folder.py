@@ -49,7 +49,7 @@ def test_bots_of_others_stay(tmp_path: Path, vscripts: Path) -> None:
     (vscripts / "bots").rmdir()
     (tmp_path / "theirs").mkdir()
     (vscripts / "bots").symlink_to(tmp_path / "theirs")
-    with pytest.raises(ClientUnavailable, match="which is no session of five: remove the link"):
+    with pytest.raises(ClientUnavailable, match="which five did not make: remove the link"):
         link_bots(vscripts, session)
     unlink_bots(vscripts, session)
     assert (vscripts / "bots").readlink() == tmp_path / "theirs"

@@ -118,7 +118,7 @@ def test_a_payload_is_read_up_to_a_damaged_field() -> None:
     for damage in (b"\x07", b"\x00\x01", b"\x5a\xff\xff\xff\xff\x07", b"\xff" * 12, b"\x5a"):
         frame = read_frame(payload + damage)
         assert frame.payload == payload and frame.lost_bytes == len(damage)
-    with pytest.raises(ValueError, match="is no world state"):
+    with pytest.raises(ValueError, match="is not a world state"):
         read_frame(payload[1:])
 
 

@@ -61,7 +61,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_other_folders_and_systems_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ClientUnavailable, match="nowhere is no folder"):
+    with pytest.raises(ClientUnavailable, match="nowhere is not a folder"):
         find_installation(tmp_path / "nowhere")
     with pytest.raises(ClientUnavailable, match="has no Dota 2"):
         find_installation(tmp_path)

@@ -1,4 +1,4 @@
-"""A living hero that is no unit of its team's world state gets a move order."""
+"""A living hero that is missing from its team's world state gets a move order."""
 
 from typing import Any
 

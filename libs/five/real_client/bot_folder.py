@@ -48,7 +48,7 @@ def link_bots(vscripts: Path, folder: Path) -> Path:
     link = vscripts / "bots"
     if link.is_symlink():
         if link.exists() and not (link / MARK).is_file():
-            raise ClientUnavailable(f"{link} is a link to {link.readlink()}, which is no session of five: remove the "
+            raise ClientUnavailable(f"{link} is a link to {link.readlink()}, which five did not make: remove the "
                                     "link to play with five's bots")
         link.unlink()
     elif link.exists():

@@ -84,7 +84,7 @@ class ConsoleLog:
 
     @property
     def path(self) -> Path:
-        """Return the path of the log that the client is told to write."""
+        """Return the path of the log that the client writes."""
         return self.folder / "console.log"
 
     def lines(self) -> list[str]:
@@ -107,7 +107,7 @@ class ConsoleLog:
         try:
             with path.open("rb") as log:
                 log.seek(file.at - len(file.tail))
-                if log.read(len(file.tail)) != file.tail:  # shortened or replaced: begin anew
+                if log.read(len(file.tail)) != file.tail:  # shortened or replaced: start from the beginning
                     file.at, file.tail, file.partial = 0, b"", b""
                     log.seek(0)
                 while data := log.read(_READ_BYTES):

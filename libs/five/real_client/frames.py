@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 LENGTH_BYTES = 4
 CUT_BYTES = 65_536  # of a payload that is sent of a larger one
-LARGEST = 4 << 20  # payload; larger lengths are no lengths
+LARGEST = 4 << 20  # bytes of a payload; a larger length is a damaged one
 # team_id 2 or 3, game_time, dota_time, game_state
 START = re.compile(rb"\x08[\x02\x03]\x15.{4}\x1d.{4}\x20[\x00-\x1f]", re.DOTALL)
 START_BYTES = 14
@@ -55,7 +55,7 @@ def read_frame(payload: bytes, length: int | None = None) -> Frame:
     world state.
     """
     if not START.match(payload):
-        raise ValueError(f"payload of {len(payload)} bytes is no world state: it begins with {payload[:14].hex()}")
+        raise ValueError(f"payload of {len(payload)} bytes is not a world state: it begins with {payload[:14].hex()}")
     end, units = _whole_fields(payload)
     game_time, dota_time = struct.unpack_from("<x x x f x f", payload.ljust(13, b"\0"))
     lost = (len(payload) if length is None else length) - end

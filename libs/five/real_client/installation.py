@@ -48,7 +48,7 @@ def find_installation(path: Path, platform: str = sys.platform) -> Installation:
     Raises ClientUnavailable if anything that a dedicated client needs is missing.
     """
     if not path.is_dir():
-        raise ClientUnavailable(f"{path} is no folder: give the folder \"dota 2 beta\" of a Steam library")
+        raise ClientUnavailable(f"{path} is not a folder: give the folder \"dota 2 beta\" of a Steam library")
     name = EXECUTABLES.get(platform)
     if name is None:
         raise ClientUnavailable(f"platform {platform!r}: five starts the client only on {' and '.join(EXECUTABLES)}")

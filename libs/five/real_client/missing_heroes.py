@@ -17,7 +17,7 @@ MOVES = frozenset({"DOTA_UNIT_ORDER_MOVE_TO_POSITION", "DOTA_UNIT_ORDER_MOVE_DIR
 
 
 def missing_players(frame: Frame) -> frozenset[int]:
-    """Return the team's players whose hero lives and is no unit of the frame; none if the frame lacks bytes."""
+    """Return the team's players whose living hero is missing from the frame; none if the frame lacks bytes."""
     if frame.lost_bytes:
         return frozenset()
     try:

@@ -1,5 +1,4 @@
-// Damage to heroes, for what tells it to players. It is no part of a world: nobody notes it unless somebody reads
-// it.
+// Log of damage to heroes, for world states. It is outside World, and is written only while something reads it.
 #pragma once
 
 #include <cstdint>
