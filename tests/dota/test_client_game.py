@@ -117,12 +117,13 @@ def test_unknown_names_are_counted() -> None:
         creep = next(u for u in message.units if u.unit_type == 3)
         creep.name = "npc_dota_creep_of_tomorrow"
         creep.modifiers.add(name="modifier_of_tomorrow", remaining_duration=3)
+        creep.modifiers.add(name="modifier_fountain_glyph", remaining_duration=3)  # known, as the team's glyph
         message.units[0].items.add(ability_id=99999, slot=5)
 
     assert not game.update(changed(played()[-1], rename))
     names = game.counts["unknown_names"]
     assert names["unit npc_dota_creep_of_tomorrow"] == 1 and names["modifier modifier_of_tomorrow"] == 1
-    assert names["item 99999"] == 1
+    assert names["item 99999"] == 1 and "modifier modifier_fountain_glyph" not in names
 
 
 def test_choices_name_the_clients_units() -> None:

@@ -13,7 +13,6 @@ namespace {
 
 constexpr float kStep = kDt * kFramesPerStep;
 constexpr int kLongGap = 1 << 20;  // timesteps
-constexpr std::string_view kGlyphModifier = "modifier_fountain_glyph";
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/handles.hpp"
@@ -13,6 +14,9 @@
 #include "vec/game.hpp"
 
 namespace dota {
+
+// A glyph is the team's, not a modifier of its units.
+inline constexpr std::string_view kGlyphModifier = "modifier_fountain_glyph";
 
 // Slot of a hero's ability; -1: it has another one or none.
 std::int8_t slot_of_ability(const HeroState& h, int ability);

@@ -39,6 +39,7 @@ void Shadow::take_modifiers(const WorldState& s, const ClientUnit& m, Unit& u) {
   World& w = world();
   std::int16_t last = -1;
   for (const ClientModifier& told : s.modifiers_of(m)) {
+    if (told.name == kGlyphModifier) continue;
     const int name = names_.modifier(told.name);
     if (name < 0 || w.modifiers_end >= kMaxModifiers) continue;
     const std::int16_t at = w.modifiers_end++;
