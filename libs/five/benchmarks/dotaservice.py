@@ -18,6 +18,7 @@ from five.run.config.dotaservice import DotaServiceConfig
 from five.services.dotaservice.game_plan import game_plan
 from five.services.dotaservice.lockstep_game import LockstepGame
 from five.services.dotaservice.server import start_server
+from rapid.rpc.channel import Channel
 
 Action = CMsgBotWorldState.Action
 HEROES = (11, 35, 26, 5, 18, 47, 2, 43, 7, 72)
@@ -71,8 +72,9 @@ async def _served(size: DotaserviceWorkload, mode: pb.GameMode) -> tuple[float, 
     plan = game_plan(request(mode, size.ticks), config.game, config.services.dotaservice)
     actions = [fight(plan.players(CONTROLLED, team)) for team in range(len(TEAMS))]
     asked = [pb.ObserveConfig(team_id=team).SerializeToString() for team in (pb.TEAM_RADIANT, pb.TEAM_DIRE)]
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.ports[0]}") as channel:
-        reset, observe, act = (_call(channel, name) for name in ("reset", "observe", "act"))
+    channel = Channel(f"127.0.0.1:{server.ports[0]}", config.rpc, None)
+    try:
+        reset, observe, act = (_call(channel.grpc, name) for name in ("reset", "observe", "act"))
         await reset(request(mode, size.ticks).SerializeToString())
 
         async def play(seconds: float) -> tuple[int, int]:
@@ -88,7 +90,9 @@ async def _served(size: DotaserviceWorkload, mode: pb.GameMode) -> tuple[float, 
         began = time.process_time()
         observed, received = await play(size.until_seconds - size.from_seconds)
         spent = time.process_time() - began
-    await server.stop(0)
+    finally:
+        await channel.close()
+        await server.stop(0)
     return observed / spent, received / observed
 
 
