@@ -71,8 +71,11 @@ class _ThrottledGroup(_Group):
         self._sender.put(segment)
 
 
-async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group) -> list[list[GroupProgress]]:
-    """Run a rollout service with one group until the process has drained. Return what the metrics were given."""
+async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group,
+                      shown: list[list[GroupProgress]] | None = None) -> None:
+    """Run a rollout service with one group until the process has drained. Append each update of the metrics to
+    ``shown``."""
+    updates = [] if shown is None else shown
     assignment: Any = SimpleNamespace(update=lambda: [0])
     rollout = SimpleNamespace(drain_seconds=10.0, games=1, groups=1)
     service: Any = SimpleNamespace(lifecycle=lifecycle, critical_tasks=lifecycle.critical_tasks, epoch=1,
@@ -89,11 +92,9 @@ async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group) -> li
 
     inference: Any = SimpleNamespace(model=model, close=nothing.close)
     control: Any = SimpleNamespace(is_stopping=False, poll=nothing.poll)
-    shown: list[list[GroupProgress]] = []
-    meter: Any = SimpleNamespace(show=lambda progress, *_: shown.append(progress))
+    meter: Any = SimpleNamespace(show=lambda progress, *_: updates.append(progress))
     await RolloutService(service, control, sender, assignment, matchmaker, nothing, [inference], nothing, meter,
                          nothing, [], make_group).run()
-    return shown
 
 
 async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> None:
@@ -116,15 +117,16 @@ async def test_drain_of_a_throttled_rollout_sends_every_segment(monkeypatch: pyt
     async with Optimizer() as optimizer:
         s = sender(optimizer)
         group = _ThrottledGroup(lifecycle, s)
-        running = asyncio.create_task(run_service(lifecycle, s, group))
+        shown: list[list[GroupProgress]] = []
+        running = asyncio.create_task(run_service(lifecycle, s, group, shown))
         # A window of 2, one waiting for the window, 3 in the queue.
         await eventually_async(lambda: s.unsent >= 6, 10.0)
+        await eventually_async(lambda: shown[-1] == [group.progress], 10.0)
         lifecycle.drain("SIGTERM")
         await asyncio.sleep(0.6 * GRACE_SECONDS)
         optimizer.learning.set()
-        shown = await running
+        await running
         assert s.unsent == 0 and len(group.made) == 7
-        assert shown[-1] == [group.progress], "the metrics page was not updated"
         assert {request.segment_id for request in optimizer.taken} == group.made
     lifecycle.close()
 
