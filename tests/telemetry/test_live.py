@@ -28,9 +28,9 @@ ABSENT = {"system: Memory B", "game: Radiant wins A", "optimizer: Streams of seg
           "game: Agents' answers A", "game: Agents' answers B",  # no person plays in this run
           "game: Results from the middle A",  # no game of this run begins in the middle
           # `five train` starts no server of dotaservice's protocol.
-          "game: Actions A", "game: Actions B", "game: Games A", "game: Games B", "game: Games C",
-          "game: Observations A", "game: Observations B", "game: Time of a step A", "game: Time of a step B",
-          "game: World states A"}
+          "game: Actions A", "game: Actions B", "game: Games of clients A", "game: Games of clients B",
+          "game: Games of clients C", "game: Observations A", "game: Observations B", "game: Time of a step A",
+          "game: Time of a step B", "game: World states A"}
 # Alerts that are true for a run of a minute with two gradient steps per version.
 PLAUSIBLE = {"FiveStale", "FiveReuseHigh", "FiveReuseLow", "FiveSegmentsRefused", "FiveOptimizersWaiting",
              "FiveBufferStarving"}

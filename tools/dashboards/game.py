@@ -97,7 +97,7 @@ BOARD = Dashboard("game", "Five / Game", "Games played for training: results, le
               "for which one side waited in vain for the other.",
               Query(total(rate("five_dotaservice_actions_total"), "outcome"), "{{outcome}}"),
               Query(total(rate("five_dotaservice_expired_waits_total")), "waits"), unit="cps", least=0, stacked=True),
-        chart("Games", "Open now; in the last hour started, by mode, and ended, by cause.",
+        chart("Games of clients", "Open now; in the last hour started, by mode, and ended, by cause.",
               Query(total(series("five_dotaservice_open_games")), "open"),
               Query(total(increase("five_dotaservice_started_games_total"), "mode"), "{{mode}}"),
               Query(total(increase("five_dotaservice_ended_games_total"), "how"), "{{how}}"), least=0),
