@@ -9,18 +9,28 @@ from five.cli.client import line_up
 from five.cli.main import main
 from five.packed_agents.folder import find_agent
 from five.real_client.client_process import ClientOptions
-from tests.real_client.conftest import client_options, fake  # noqa: F401
 from tests.real_client.fake_faults import FakeInstallation, FakeSettings
+from tests.real_client.fake_installation import free_ports_options, install_fake
 from tests.real_client.test_check import FIVE
 
 Captured = pytest.CaptureFixture[str]
 
 
-def client(fake: FakeInstallation, options: ClientOptions, *more: str) -> int:  # noqa: F811
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeInstallation:
+    return install_fake(tmp_path / "steam")
+
+
+@pytest.fixture
+def client_options() -> ClientOptions:
+    return free_ports_options()
+
+
+def client(fake: FakeInstallation, options: ClientOptions, *more: str) -> int:
     return main(["client", "--dota", str(fake.game), "--seconds", "3", "--ports", *map(str, options.ports), *more])
 
 
-def test_a_sound_client_passes(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured,  # noqa: F811
+def test_a_sound_client_passes(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured,
                                tmp_path: Path) -> None:
     fake.write(FakeSettings(game=FIVE))
     assert client(fake, client_options, "--files", str(tmp_path / "files")) == 0
@@ -32,7 +42,7 @@ def test_a_sound_client_passes(fake: FakeInstallation, client_options: ClientOpt
     assert "exists, perhaps of an earlier session: give a new folder" in capsys.readouterr().err
 
 
-def test_problems_are_printed(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured) -> None:  # noqa: F811
+def test_problems_are_printed(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured) -> None:
     fake.write(FakeSettings(game=FIVE, cut=[2]))
     assert client(fake, client_options) == 1
     printed = capsys.readouterr()
@@ -44,7 +54,7 @@ def test_a_folder_without_a_client_is_refused(tmp_path: Path, capsys: Captured) 
     assert capsys.readouterr().err.startswith(f"five client: {tmp_path} has no Dota 2: give the folder")
 
 
-def test_a_packed_agent_plays(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured) -> None:  # noqa: F811
+def test_a_packed_agent_plays(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured) -> None:
     game = evaluation_game(find_agent("first-mid").config.game)
     fake.write(FakeSettings(game=game.model_dump_json(), seconds=10))
     assert client(fake, client_options, "--agent", "first-mid", "--side", "both") == 0

@@ -2,15 +2,13 @@
 
 import lzma
 import struct
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from five.protos.valve.bot_world_state_pb2 import CMsgBotWorldState
 from five.real_client.frames import CUT_BYTES, LARGEST, Frame, FrameDecoder, read_frame
-
-RECORDINGS = Path("/work/shared/data/worldstates")
+from tests.dota.recorded_states import NAMES, recording
 
 
 def world_state(dota_time: float = -89.5, size: int = 2000, team: int = 2, state: int = 4) -> bytes:
@@ -122,13 +120,14 @@ def test_a_payload_is_read_up_to_a_damaged_field() -> None:
         read_frame(payload[1:])
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="needs the recordings")
-@pytest.mark.parametrize("team", ["Radiant", "Dire"])
-def test_every_frame_of_a_recorded_game_is_found(team: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_every_frame_of_a_recorded_game_is_found(name: str) -> None:
+    path = recording(name)
+    if path is None:
+        pytest.skip("FIVE_RECORDINGS names no folder with the recording; see tests/dota/recorded_states.py")
     decoder = FrameDecoder()
     frames = 0
-    with lzma.open(next(RECORDINGS.glob(f"*_{team}.xz"))) as recording:
-        while data := recording.read(1 << 20):
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
+        while data := file.read(1 << 20):
             frames += len(decoder.feed(data))
     assert (frames, decoder.cut_frames, decoder.skipped_bytes) == (5086, 0, 0)
