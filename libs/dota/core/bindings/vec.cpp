@@ -14,12 +14,7 @@
 #include "bindings/events.hpp"
 #include "bindings/vec.hpp"
 #include "bindings/vec_games.hpp"
-#include "effects/experience.hpp"
-#include "effects/gold.hpp"
-#include "effects/running.hpp"
 #include "map/map_data.hpp"
-#include "map/spatial.hpp"
-#include "map/vision.hpp"
 #include "rules/lineup.hpp"
 #include "rules/validate.hpp"
 #include "vec/vec_game.hpp"
@@ -123,12 +118,6 @@ Lineup lineup_of(const GameSetup& setup, const std::int16_t* row) {
   return out;
 }
 
-Unit& unit_at(PyVecGame& self, int game, int slot) {
-  World& w = self.vec.game(self.check(game)).world();
-  if (slot < 0 || slot >= w.units_end || w.units[slot].kind == UnitKind::None)
-    throw nb::index_error(("unit slot " + std::to_string(slot) + " is empty").c_str());
-  return w.units[slot];
-}
 }  // namespace
 
 void bind_vec(nb::module_& m) {
@@ -136,7 +125,8 @@ void bind_vec(nb::module_& m) {
   bind_tables_seen(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;
-  nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
+  nb::class_<PyVecGame> games(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.");
+  games
       .def(
           "__init__",
           [](PyVecGame* self, nb::handle layout, const nb::list& variants, int games, std::uint64_t seed,
@@ -354,47 +344,8 @@ void bind_vec(nb::module_& m) {
             return out;
           },
           "Of each building its team, its place among its owner's buildings and among its enemy's enemy "
-          "buildings.")
-      .def(
-          "place",
-          [](PyVecGame& self, int i, int slot, float x, float y) {
-            Unit& u = unit_at(self, i, slot);
-            place_unit(self.vec.game(i).world(), u, {x, y});
-          },
-          nb::arg("game"), nb::arg("slot"), nb::arg("x"), nb::arg("y"), "Moves a unit there at once: for tests.")
-      .def(
-          "set_hp", [](PyVecGame& self, int i, int slot, float hp) { unit_at(self, i, slot).hp = hp; },
-          nb::arg("game"), nb::arg("slot"), nb::arg("hp"), "For tests.")
-      .def(
-          "give_xp",
-          [](PyVecGame& self, int i, int hero, float xp) {
-            if (hero < 0 || hero >= kMaxHeroes) throw nb::index_error("a hero is 0 to 9");
-            Context c = self.vec.game(self.check(i)).context();
-            HeroState& h = c.world.heroes[hero];
-            if (!h.in_game) throw nb::index_error(("no hero " + std::to_string(hero) + " plays").c_str());
-            give_xp(c, h, xp);
-          },
-          nb::arg("game"), nb::arg("hero"), nb::arg("xp"), "Experience for team * 5 + place: for tests.")
-      .def(
-          "give_gold",
-          [](PyVecGame& self, int i, int hero, float gold) {
-            if (hero < 0 || hero >= kMaxHeroes) throw nb::index_error("a hero is 0 to 9");
-            Context c = self.vec.game(self.check(i)).context();
-            give_gold(c, c.world.heroes[hero], gold, false);
-          },
-          nb::arg("game"), nb::arg("hero"), nb::arg("gold"), "For tests.")
-      .def(
-          "observe",
-          [](PyVecGame& self, int i) {
-            Game& g = self.vec.game(self.check(i));
-            Context c = g.context();
-            build_spatial(c);
-            update_vision(c);
-            reveal_effects(c);
-            g.observe();
-            self.vec.write(i);
-          },
-          nb::arg("game"), "Looks again after a test moved units.");
+          "buildings.");
+  bind_game_changes(games);
   bind_play(m);
 }
 

@@ -43,6 +43,8 @@ struct PyVecGame {
   }
 };
 
+void bind_game_changes(nanobind::class_<PyVecGame>& games);  // for tests
+
 constexpr int kCommandNumbers = 8;  // action, delay, target slot and generation, teleport the same, dx, dy
 nanobind::bytes command_rows(const std::array<Command, kMaxHeroes>& commands);  // int16 [10, 8]
 // Converts int16 [10, 8]. Throws nanobind::value_error for values out of range.
