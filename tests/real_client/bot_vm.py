@@ -184,6 +184,21 @@ class BotVm:
             return None, str(error)
 
 
+def read_lua(path: Path) -> Any:
+    """Return what a file returns to Lua, as Python's. A table with the keys 1, 2 and so on is a list, an empty one
+    too."""
+    return _plain(LuaRuntime(register_eval=False, register_builtins=False).execute(path.read_text(encoding="utf-8")))
+
+
+def _plain(value: Any) -> Any:
+    if not hasattr(value, "keys"):
+        return value
+    keys = list(value.keys())
+    if keys == list(range(1, len(keys) + 1)):
+        return [_plain(value[key]) for key in keys]
+    return {key: _plain(value[key]) for key in keys}
+
+
 def _argument(given: Any) -> Any:
     """Return an argument of a call as Python's: a position, a unit, a name or a number."""
     if isinstance(given, str) and given.startswith("at "):

@@ -5,7 +5,6 @@ a Lua 5.1 interpreter and plays as fast as it can. ``fake.json`` there is a `Fak
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from dota.config import GameConfig
 from dota.play import InteractiveGame
 from dota.vec_game import BOTS, Controller, Winner
 from five.protos.valve.bot_world_state_pb2 import CMsgBotWorldState
+from tests.real_client.bot_vm import read_lua
 from tests.real_client.fake_faults import CALLS, SETTINGS, FakeSettings
 from tests.real_client.fake_socket import CUT_BYTES, WorldStatePort
 from tests.real_client.fake_team import TEAM_PLAYERS, FakeTeam
@@ -34,14 +34,13 @@ class FakeClient:
         vscripts = folder / "dota/scripts/vscripts"
         config = GameConfig.model_validate_json(self.settings.game)
         heroes = config.heroes_per_team
-        chunk = (vscripts / "bots/five_session.lua").read_text()
-        session = json.loads(chunk.removeprefix("return '").removesuffix("'"))
-        line_up = [[name.removeprefix(PREFIX) for name in session["heroes"][team][:heroes]] for team in ("2", "3")]
+        session = read_lua(vscripts / "bots/five_session.lua")
+        line_up = [[name.removeprefix(PREFIX) for name in session["heroes"][team][:heroes]] for team in (2, 3)]
         self.game = InteractiveGame(config, self.settings.seed, line_up)
         self._calls: IO[str] = (folder / CALLS).open("w")
         self.teams = [FakeTeam(self.game, team, vscripts, self.log, self._calls) for team in (2, 3)]
         for team in self.teams:
-            self._pick(team, session["heroes"][str(team.team)])
+            self._pick(team, session["heroes"][team.team])
         self.ports = [WorldStatePort(options.radiant), WorldStatePort(options.dire)]
         self._numbers = [0, 0]
 

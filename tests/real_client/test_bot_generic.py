@@ -126,8 +126,8 @@ def test_a_delayed_order_waits_its_ticks(tmp_path: Path) -> None:
 def test_a_damaged_or_missing_file_changes_nothing(tmp_path: Path) -> None:
     api, vm = start_bots(tmp_path)
     path = ActionFile(tmp_path / "bots", 2).path
-    for text in ("", "return", "return 'x'", "return '{\"sequence\":\"1\"}'", "return '[]'", "return 5", "return '{",
-                 "return '{\"batches\":[]}'"):
+    for text in ("", "return", "return 'x'", "return {sequence='1'}", "return {}", "return 5", "return {",
+                 "return {batches={}}"):
         path.write_text(text)
         tick(api, vm)
     path.unlink()

@@ -1,11 +1,12 @@
-"""Action files: how orders reach the bots. Each is a Lua chunk that returns JSON.
+"""Action files: how orders reach the bots. Each is a Lua chunk that returns a table.
 
 A bot may load the file at any time, so a file is written under another name and renamed: a reader gets the old file or
 the new one, never a part.
 """
 
-import json
+import math
 import os
+import string
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 BATCHES = 4  # files whose orders a file holds, so that those of a file that was replaced unread are not lost
+_PLAIN = frozenset(string.ascii_letters + string.digits + " _.,:;/+-*()[]{}!?#")  # the others are written as codes
 RELEASED = 1e9  # game seconds: no game reaches them, so bots never wait for another file
 
 Action = Mapping[str, Any]
@@ -50,9 +52,30 @@ class ActionFile:
 
 
 def write_lua(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace a Lua file by one that returns the content as JSON. Raises ValueError for NaN and infinite numbers."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII without control characters
-    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+    """Replace a Lua file by one that returns the content as a table. Raises ValueError for NaN and infinite numbers,
+    and TypeError for a value that `lua_literal` cannot write."""
+    text = f"return {lua_literal(content)}"
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text(f"return '{quoted}'", encoding="ascii")
+    unfinished.write_text(text, encoding="ascii")
     unfinished.replace(path)
+
+
+def lua_literal(value: Any) -> str:
+    """Return a value as an expression of Lua 5.1: None, a truth value, a number, a text (its bytes in UTF-8), or a
+    sequence or mapping of those. Keys are whole numbers and texts."""
+    match value:
+        case None:
+            return "nil"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            if not math.isfinite(value):
+                raise ValueError(f"Lua has no literal for {value}")
+            return repr(value)
+        case str():
+            return '"' + "".join(chr(b) if chr(b) in _PLAIN else f"\\{b:03d}" for b in value.encode()) + '"'
+        case Mapping():
+            return "{" + ",".join(f"[{lua_literal(key)}]={lua_literal(item)}" for key, item in value.items()) + "}"
+        case Sequence():
+            return "{" + ",".join(map(lua_literal, value)) + "}"
+    raise TypeError(f"Lua has no literal for a {type(value).__name__}")

@@ -34,9 +34,9 @@ def write_bots(folder: Path, control: Mapping[int, str], heroes: Mapping[int, Se
     folder.mkdir(parents=True)
     for source in sorted(LUA.glob("*.lua")):
         shutil.copyfile(source, folder / source.name)
-    write_lua(folder / MARK, {"control": {str(team): control[team] for team in TEAMS},
-                              "heroes": {str(team): list(heroes[team]) for team in TEAMS},
-                              "scripted": {str(team): control[team] == "builtin" or (
+    write_lua(folder / MARK, {"control": {team: control[team] for team in TEAMS},
+                              "heroes": {team: list(heroes[team]) for team in TEAMS},
+                              "scripted": {team: control[team] == "builtin" or (
                                   scripted and control[team] == "agent") for team in TEAMS}})
 
 

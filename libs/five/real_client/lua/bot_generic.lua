@@ -1,16 +1,15 @@
 -- Bot of every hero: executes each order of its team's action file once.
 --
--- The launcher replaces `actions_t<team>.lua`, which returns JSON: `sequence` rises with every file, `batches` are the
+-- The launcher replaces `actions_t<team>.lua`, which returns a table: `sequence` rises with every file, `batches` are the
 -- orders of the last files, so that none is lost when a file is replaced unread, and the game may go on without another
 -- file until `through` (game seconds). From then on Think() waits, and the game with it: a bot that does not return
 -- stops the game clock. A line `FIVE {...}` of the console log reports that the bot is ready, and what it has done.
 
-local json = require('bots/five_json')
 local orders = require('bots/five_orders')
-local settings = require('bots/five_settings')
+local settings = require('bots/five_session')
 
 local TEAM = GetTeam()
-local CONTROL = settings.control[tostring(TEAM)]
+local CONTROL = settings.control[TEAM]
 local ACTION_FILE = 'bots/actions_t' .. TEAM
 local TICK = 1 / 30
 local REASON_LENGTH = 80
@@ -21,11 +20,8 @@ local bots = {}
 -- Returns the current action file's content, or nil if there is none yet.
 local function read_actions()
     local chunk = loadfile(ACTION_FILE)
-    local text = chunk and chunk()
-    if type(text) ~= 'string' then return nil end
-    local ok, actions = pcall(json.decode, text)
-    if ok and type(actions) == 'table' and type(actions.sequence) == 'number' then return actions end
-    return nil
+    local actions = chunk and chunk()
+    return type(actions) == 'table' and type(actions.sequence) == 'number' and actions or nil
 end
 
 local function report(player, kind, fields)

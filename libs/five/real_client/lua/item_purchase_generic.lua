@@ -1,5 +1,5 @@
 -- The client's own bots buy items unless this function exists. Settings say whether they buy for our bots too.
 
-if not require('bots/five_settings').scripted[tostring(GetTeam())] then
+if not require('bots/five_session').scripted[GetTeam()] then
     function ItemPurchaseThink() end
 end
