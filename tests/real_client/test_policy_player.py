@@ -1,43 +1,33 @@
-"""A trained agent plays a whole game of the fake client: world states in, orders out."""
+"""A trained agent plays whole games of the fake client: world states in, orders out."""
 
-import json
-from collections import Counter
+import pytest
 
-from dota.config import evaluation_game
+from five.agent.ratings import wilson_interval
 from five.packed_agents.folder import find_agent
 from five.real_client.client_process import ClientOptions
-from five.real_client.installation import find_installation
-from five.real_client.policy_player import PolicyPlayer
-from five.real_client.session import Session, SessionOptions, play
-from tests.real_client.fake_faults import FakeInstallation, FakeSettings
-from tests.real_client.test_session import HEROES
-
-SHADOW_FIEND = ("npc_dota_hero_nevermore",)
-
-
-def play_agent(fake: FakeInstallation, client: ClientOptions, name: str, seed: int, bot: str = "scripted-easy",
-               **faults: object) -> tuple[int, PolicyPlayer, Counter[str]]:
-    """Play a game as Radiant; return the winner, the player and how its orders ended."""
-    agent = find_agent(name)
-    game = evaluation_game(agent.config.game)
-    heroes = SHADOW_FIEND * 5 if game.heroes_per_team == 1 else HEROES
-    fake.write(FakeSettings.model_validate({"game": game.model_dump_json(), "bot": bot, "seed": seed, **faults}))
-    options = SessionOptions({2: "agent", 3: "builtin"}, {2: heroes, 3: heroes},
-                             ClientOptions(ticks=game.frameskip, ports=client.ports), scripted=True)
-    player = PolicyPlayer(agent.policy(), game, seed)
-    with Session(find_installation(fake.game, "linux"), options) as session:
-        winner = play(session, {2: player})
-    calls = [json.loads(line) for line in fake.calls.read_text().splitlines()]
-    return winner, player, Counter(call["refused"] for call in calls)
+from tests.real_client.agent_games import play_game, play_pairs
+from tests.real_client.fake_faults import FakeInstallation
 
 
 def test_an_agent_plays_a_game_to_its_end(fake: FakeInstallation, client_options: ClientOptions) -> None:
-    winner, player, ends = play_agent(fake, client_options, "first-mid", 3)
-    assert winner in (2, 3) and player.damaged == 0 and player.game.counts["refused"] == 0
-    assert player.game.time > 60 and sum(ends.values()) > 100
-    assert ends[""] > 0.9 * sum(ends.values()), ends
+    game, player = play_game(fake, client_options, find_agent("first-mid"), "scripted-easy", 3, 0)
+    assert player.damaged == 0 and player.game.counts["refused"] == 0
+    assert game.seconds > 60 and sum(game.answers.values()) > 100
+    assert game.answers[""] > 0.9 * sum(game.answers.values()), game.answers
 
 
 def test_damaged_frames_do_not_reach_the_policy(fake: FakeInstallation, client_options: ClientOptions) -> None:
-    _, player, ends = play_agent(fake, client_options, "first-mid", 4, cut=[10, 40, 41], seconds=20)
-    assert player.damaged == 3 and ends[""] > 0
+    game, player = play_game(fake, client_options, find_agent("first-mid"), "scripted-easy", 4, 1, cut=[10, 40, 41],
+                             seconds=20)
+    assert player.damaged == 3 and game.answers[""] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("name", "bot", "pairs"), [("first-mid", "scripted", 25), ("first-five", "scripted-easy", 5)])
+def test_an_agent_scores_as_in_the_simulator(name: str, bot: str, pairs: int) -> None:
+    """The interval of its score through the adapter (95 %, drawn games count half) meets the one of its card."""
+    scores = [game.score for game in play_pairs(name, bot, range(pairs))]
+    low, high = wilson_interval(sum(scores), len(scores))
+    card = next(score for score in find_agent(name).card.scores if score.against == bot)
+    assert low <= card.high and high >= card.low, (scores, card)
