@@ -53,9 +53,17 @@ def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def of_dashboards() -> list[Expression]:
-    """Return every query of every panel."""
-    return [Expression(f"{name}: {panel['title']} {target['refId']}", target["expr"])
-            for name, board in dashboards().items() for panel in panels(board) for target in panel["targets"]]
+    """Return every query of every panel. Names are unique: in a row, a number and a chart may have the same title."""
+    found = []
+    for name, board in dashboards().items():
+        row = ""
+        for panel in board["panels"]:
+            if panel["type"] == "row":
+                row = panel["title"]
+                continue
+            title = f"{name}: {row}: {panel['title']}{' (number)' if panel['type'] == 'stat' else ''}"
+            found += [Expression(f"{title} {target['refId']}", target["expr"]) for target in panel["targets"]]
+    return found
 
 
 def rules() -> list[dict[str, Any]]:

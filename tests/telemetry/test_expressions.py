@@ -26,6 +26,11 @@ def problems(text: str) -> list[str]:
     return found + [f"nothing selected has the label {label}" for label in sorted(grouped(text) - labels - {"le"})]
 
 
+def test_every_query_has_its_own_name() -> None:
+    names = [expression.where for expression in EVERY]
+    assert len(names) == len(set(names))
+
+
 @pytest.mark.parametrize("expression", EVERY, ids=lambda e: e.where)
 def test_every_expression_parses_and_names_what_exists(expression: Expression) -> None:
     text = filled(expression.text)
