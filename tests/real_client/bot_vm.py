@@ -50,9 +50,9 @@ METHODS = (
     "GetPlayerID", "GetUnitName", "IsAlive", "ToggleAutoCast", "Action_ClearActions", "Action_MoveToLocation",
     "Action_MoveDirectly", "Action_MoveToUnit", "Action_AttackMove", "Action_AttackUnit", "Action_UseAbility",
     "Action_UseAbilityOnEntity", "Action_UseAbilityOnLocation", "Action_UseAbilityOnTree", "Action_DropItem",
-    "Action_PickUpRune", "ActionImmediate_LevelAbility", "ActionImmediate_PurchaseItem", "ActionImmediate_SellItem",
-    "ActionImmediate_SwapItems", "ActionImmediate_Courier", "ActionImmediate_Buyback", "ActionImmediate_Glyph",
-    "ActionImmediate_Chat")
+    "Action_PickUpRune", "Action_UseShrine", "ActionImmediate_LevelAbility", "ActionImmediate_PurchaseItem",
+    "ActionImmediate_SellItem", "ActionImmediate_SwapItems", "ActionImmediate_Courier", "ActionImmediate_Buyback",
+    "ActionImmediate_Glyph", "ActionImmediate_Chat")
 
 
 class At(NamedTuple):

@@ -147,6 +147,8 @@ class FakeTeam:
             case "Action_PickUpRune":
                 place = self._state.rune_infos[int(given[0])].location
                 return Order("pickup", at=(place.x, place.y))
+            case "Action_UseShrine":
+                return Order("shrine")  # the simulator's order takes the nearest that is ready
             case "ToggleAutoCast":
                 return Order("toggle", slot=slot)
             case "ActionImmediate_LevelAbility":

@@ -99,3 +99,24 @@ def test_an_ability_that_is_being_cast_goes_on() -> None:
     state = world_state()
     state.units[0].abilities[2].is_in_ability_phase = True
     assert CommandOrders(GAME).orders(state, [command("noop"), command("sniper_assassinate", CREEP)]) == []
+
+
+def add_shrine(state: CMsgBotWorldState, handle: int, x: float, **others: Any) -> None:
+    """Add a shrine at (x, 200), by default an own one that is ready."""
+    fields = {"team_id": 3, "is_alive": True, "shrine_cooldown": 0.0} | others
+    unit = state.units.add(handle=handle, unit_type=CMsgBotWorldState.SHRINE, **fields)
+    unit.location.x, unit.location.y = x, 200.0
+
+
+def test_shrine_order_names_nearest_ready_own_shrine() -> None:
+    state = world_state()
+    add_shrine(state, 4000, 200, shrine_cooldown=12.5)
+    add_shrine(state, 4001, 150, team_id=2)
+    add_shrine(state, 4002, 300, is_alive=False)
+    orders = CommandOrders(GAME)
+    assert orders.orders(state, [command("noop"), command("shrine")]) == []
+    add_shrine(state, 4003, 5000)
+    add_shrine(state, 4004, -1000)
+    assert orders.orders(state, [command("noop"), command("shrine")]) == [
+        {"actionType": "ACTION_USE_SHRINE", "useShrine": {"shrine": 4004}, "player": 6, "actionDelay": 0}]
+    assert orders.orders(state, [command("noop"), command("shrine")]) == []  # the hero is on its way

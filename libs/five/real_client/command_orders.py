@@ -1,7 +1,8 @@
 """Translation of a policy's choices into orders of a real client's bots.
 
 What an action does is that of the simulator (docs/observations.md, Actions; core/rules/commands.cpp), as far as the
-bots' API has it. Shrines are not in today's client (Passerby/dota2-env, client 6933 of September 2026).
+bots' API has it. Today's client has no shrines (Passerby/dota2-env, client 6933 of September 2026): a world state
+without a ready shrine makes no order of that choice.
 """
 
 import functools
@@ -68,7 +69,7 @@ class CommandOrders:
         """Return the order of one hero's choice, None for one that changes nothing."""
         if command.action == BUYBACK:
             return {"actionType": "DOTA_UNIT_ORDER_BUYBACK"}
-        if hero is None or command.action in (0, NOOP, SHRINE):
+        if hero is None or command.action in (0, NOOP):
             return None
         step = self.config.offset_cell
         dx, dy = command.dx * step, command.dy * step
@@ -86,6 +87,9 @@ class CommandOrders:
                     "actionType": "DOTA_UNIT_ORDER_MOVE_TO_TARGET", "moveToTarget": {"target": target.handle}}
             case action if action == GLYPH:
                 return {"actionType": "DOTA_UNIT_ORDER_GLYPH"}
+            case action if action == SHRINE:
+                shrine = _nearest_shrine(state, hero)
+                return None if shrine is None else {"actionType": "ACTION_USE_SHRINE", "useShrine": {"shrine": shrine}}
             case action if action == PICKUP:
                 rune = _nearest_rune(state, hero)
                 return None if rune is None else {"actionType": "DOTA_UNIT_ORDER_PICKUP_RUNE",
@@ -130,7 +134,7 @@ class CommandOrders:
 
 _CONTINUED = frozenset({"DOTA_UNIT_ORDER_ATTACK_TARGET", "DOTA_UNIT_ORDER_MOVE_TO_TARGET",
                         "DOTA_UNIT_ORDER_CAST_TARGET", "DOTA_UNIT_ORDER_CAST_NO_TARGET",
-                        "DOTA_UNIT_ORDER_PICKUP_RUNE"})
+                        "DOTA_UNIT_ORDER_PICKUP_RUNE", "ACTION_USE_SHRINE"})
 
 
 def _beside(unit: Unit, dx: float, dy: float) -> Point:
@@ -151,3 +155,11 @@ def _nearest_rune(state: CMsgBotWorldState, hero: Unit) -> int | None:
             for number, rune in enumerate(state.rune_infos) if rune.status == RUNE_AVAILABLE]
     distance, number = min(near, default=(math.inf, 0))
     return number if distance <= RUNE_REACH else None
+
+
+def _nearest_shrine(state: CMsgBotWorldState, hero: Unit) -> int | None:
+    """Return the handle of the nearest own shrine that is ready, at any distance: the order walks there."""
+    near = [(math.dist(_beside(unit, 0, 0), _beside(hero, 0, 0)), unit.handle) for unit in state.units
+            if unit.unit_type == CMsgBotWorldState.SHRINE and unit.team_id == state.team_id and unit.is_alive
+            and unit.shrine_cooldown <= 0]
+    return min(near)[1] if near else None

@@ -124,6 +124,10 @@ local ORDERS = {
         end)
     end,
     DOTA_UNIT_ORDER_PICKUP_RUNE = function(bot, action) bot:Action_PickUpRune(action.pickupRune.rune) end,
+    -- Of clients before 7.24; a later one has no shrines, and the order is refused there.
+    ACTION_USE_SHRINE = function(bot, action)
+        return with_unit(action.useShrine.shrine, function(shrine) bot:Action_UseShrine(shrine) end)
+    end,
     ACTION_SWAP_ITEMS = function(bot, action)
         bot:ActionImmediate_SwapItems(action.swapItems.slotA, action.swapItems.slotB)
     end,
