@@ -473,8 +473,11 @@ class Play:
     def commands(self) -> bytes:
         """Commands of the last timestep, int16 [10, 8] as bytes."""
 
-    def world_state(self, team: int) -> bytes:
-        """What a team sees, as Dota 2's message CMsgBotWorldState."""
+    def world_state(self, team: int, absent: Sequence[int]) -> bytes:
+        """
+        What a team sees, as Dota 2's message CMsgBotWorldState. absent: Valve's numbers of the heroes of
+        players without a hero in the game; 0: the player is not listed.
+        """
 
     def unit_of_bot_handle(self, handle: int) -> tuple[int, int] | None:
         """Slot and generation of the unit with that handle in world states, or None."""

@@ -7,8 +7,9 @@ as a stepped one.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from dota.replay import PersonRow, Replay
 from dota.vec_game import COMMANDS, Winner
 
 FRAMES = 4  # engine frames of a timestep
+PLAYERS: Final = COMMANDS[0]
 OFFERED: Final = int(_core.OFFERED)  # timesteps whose observations may be answered, the one under way included
 
 # Kinds of orders, in the order of the core's PersonKind. docs/play.md says what each takes and does.
@@ -196,13 +198,14 @@ class InteractiveGame(Game):
         """
         self._play.write_seen(team, out)
 
-    def world_state(self, team: int) -> bytes:
+    def world_state(self, team: int, absent: Mapping[int, int] = MappingProxyType({})) -> bytes:
         """Return what a team (0 Radiant, 1 Dire) sees now as Dota 2 tells it to bots: a serialized CMsgBotWorldState.
 
         It holds the events since the team's previous world state, from the first world state of either team on. The
-        game does not change. Raises ValueError for another team.
+        game does not change. ``absent``: Valve's number of the hero, by player (team * 5 + seat), for players that have
+        no hero in the game; ``players`` lists them as alive. Raises ValueError for another team.
         """
-        return bytes(self._play.world_state(team))
+        return bytes(self._play.world_state(team, [absent.get(player, 0) for player in range(PLAYERS)]))
 
     def unit_of_bot_handle(self, handle: int) -> tuple[int, int] | None:
         """Return slot and generation of the unit with that handle in world states, as orders name units; None when no

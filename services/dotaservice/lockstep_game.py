@@ -29,6 +29,7 @@ class LockstepGame:
         self._due: dict[int, list[tuple[int, Order]]] = defaultdict(list)  # by frame after the observation
         self._states: dict[int, bytes] = {}
         self._read: dict[int, CMsgBotWorldState] = {}
+        self._absent = {p: hero for p, hero in enumerate(plan.heroes) if p not in plan.playing}
         self._idle = plan.players(pb.HERO_CONTROL_MODE_IDLE)
         for player in self._idle:
             self._game.take(player, True)
@@ -52,7 +53,7 @@ class LockstepGame:
     def state(self, team: int) -> bytes:
         """Return the serialized CMsgBotWorldState of what the team sees at this tick."""
         if team not in self._states:
-            self._states[team] = self._game.world_state(team)
+            self._states[team] = self._game.world_state(team, self._absent)
         return self._states[team]
 
     def advance(self) -> None:

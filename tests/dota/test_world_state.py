@@ -233,6 +233,15 @@ def test_glyph_is_a_modifier_of_towers() -> None:
     assert state_of(game, 1).glyph_cooldown_enemy > 0
 
 
+def test_players_without_a_hero_are_listed_on_request() -> None:
+    game = InteractiveGame(duel(), 1)
+    heroes = [p.hero_id for p in state_of(game, 0).players]
+    told = CMsgBotWorldState.FromString(game.world_state(1, {0: 99, 2: 35, 9: 26}))
+    assert [(p.player_id, p.team_id, p.hero_id, p.is_alive) for p in told.players] == [
+        (0, 2, heroes[0], True), (2, 2, 35, True), (5, 3, heroes[1], True), (9, 3, 26, True)]
+    assert [p.player_id for p in state_of(game, 1).players] == [0, 5]
+
+
 @pytest.mark.parametrize("team", [-1, 2])
 def test_another_team_is_refused(team: int) -> None:
     with pytest.raises(ValueError, match="team"):

@@ -62,7 +62,7 @@ def check_fields(state: State, player: int) -> None:
 
     present(state, "state")
     team = RADIANT if player < 5 else DIRE
-    assert player in [entry.player_id for entry in state.players]
+    assert [entry.player_id for entry in state.players] == list(range(10))
     for entry in state.players:
         present(entry, "players")
     for unit in state.units:

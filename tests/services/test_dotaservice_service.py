@@ -87,6 +87,8 @@ async def test_the_first_observation_names_ten_players() -> None:
     for state, team, player in ((first.world_state_radiant, RADIANT, 0), (first.world_state_dire, DIRE, 5)):
         assert state.team_id == team and state.game_state == 4
         check_fields(state, player)
+        assert [(p.player_id, p.team_id, p.hero_id, p.is_alive) for p in state.players] == [
+            (p.id, p.team_id, p.hero, True) for p in first.players]
         heroes = [u.player_id for u in state.units if u.unit_type == State.HERO]
         assert heroes == [player], "idle picks have no unit, and the enemy is in fog"
 

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -185,11 +186,13 @@ void bind_play(nb::module_& m) {
           "Commands of the last timestep, int16 [10, 8] as bytes.")
       .def(
           "world_state",
-          [](PyPlay& self, int team) {
-            const std::string bytes = self.play.world_state(team_of(team));
+          [](PyPlay& self, int team, const AbsentHeroes& absent) {
+            const std::string bytes = self.play.world_state(team_of(team), absent);
             return nb::bytes(bytes.data(), bytes.size());
           },
-          nb::arg("team"), "What a team sees, as Dota 2's message CMsgBotWorldState.")
+          nb::arg("team"), nb::arg("absent"),
+          "What a team sees, as Dota 2's message CMsgBotWorldState. absent: Valve's numbers of the heroes of\n"
+          "players without a hero in the game; 0: the player is not listed.")
       .def(
           "unit_of_bot_handle",
           [](PyPlay& self, std::uint32_t handle) -> std::optional<std::pair<int, int>> {

@@ -237,10 +237,10 @@ bool Play::frame() {
   return last;
 }
 
-std::string Play::world_state(int team) {
+std::string Play::world_state(int team, const AbsentHeroes& absent) {
   if (!bot_events_) bot_events_ = std::make_unique<WorldStateEvents>(game_->world(), sight_);
   const Context c = game_->context();
-  return write_world_state({c, game_->state().views[team], team}, bot_events_->take(team));
+  return write_world_state({c, game_->state().views[team], team}, bot_events_->take(team), absent);
 }
 
 }  // namespace dota

@@ -10,6 +10,7 @@
 
 #include "play/person_order.hpp"
 #include "play/team_sight.hpp"
+#include "play/world_state.hpp"
 #include "play/world_state_events.hpp"
 #include "vec/game.hpp"
 
@@ -41,8 +42,8 @@ class Play {
   void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers, int age = 0);
   bool frame();  // true: it was the timestep's last; views are new, observations are to be written
   // What the team sees now as CMsgBotWorldState, with the events since its previous one; those before the first
-  // one of either team are left out.
-  std::string world_state(int team);
+  // one of either team are left out. `absent`: as in write_world_state().
+  std::string world_state(int team, const AbsentHeroes& absent);
   bool under_way() const { return next_frame_ < kFramesPerStep; }
 
   const std::array<Command, kMaxHeroes>& commands() const { return commands_; }

@@ -47,16 +47,17 @@ void write_clock(WireWriter& out, const BotEye& eye) {
   out.number(8, static_cast<std::uint64_t>(std::ceil(seconds_left(w, w.teams[1 - eye.team].glyph_ready))));
 }
 
-void write_players(WireWriter& out, const BotEye& eye) {
+void write_players(WireWriter& out, const BotEye& eye, const AbsentHeroes& absent) {
   const World& w = eye.w();
   for (int i = 0; i < kMaxHeroes; ++i) {
     const HeroState& h = w.heroes[i];
-    if (!h.in_game) continue;
-    const Unit* u = w.get(h.unit);
-    const bool alive = u && u->alive;
+    if (!h.in_game && absent[i] == 0) continue;
+    const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    const bool alive = !h.in_game || (u && u->alive);
+    const int number = h.in_game ? eye.c.tables.heroes[h.def].number : absent[i];
     out.message(10, [&] {
       out.signed_number(1, i);
-      out.number(2, static_cast<std::uint64_t>(eye.c.tables.heroes[h.def].number));
+      out.number(2, static_cast<std::uint64_t>(number));
       out.flag(3, alive);
       out.real(4, alive ? 0 : seconds_left(w, h.respawn_at));
       out.number(5, h.kills);
@@ -192,12 +193,12 @@ int player_of(const World& w, const Unit& u) {
   return owner ? owner->hero : -1;
 }
 
-std::string write_world_state(const BotEye& eye, const TeamEvents& events) {
+std::string write_world_state(const BotEye& eye, const TeamEvents& events, const AbsentHeroes& absent) {
   const World& w = eye.w();
   WireWriter out;
   out.reserve(std::size_t{1} << 16);
   write_clock(out, eye);
-  write_players(out, eye);
+  write_players(out, eye, absent);
   for (int i = 0; i < w.units_end; ++i)
     if (eye.lists(w.units[i])) out.message(11, [&] { write_unit(out, eye, w.units[i]); });
   write_ground(out, eye, events);

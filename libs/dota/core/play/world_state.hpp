@@ -27,8 +27,12 @@ struct BotEye {
   const Unit* listed(Handle h) const;
 };
 
-// The message for a team. `events`: what happened since its previous message.
-std::string write_world_state(const BotEye& eye, const TeamEvents& events);
+// Valve's numbers of the heroes of players that have no hero in the game; 0: the player is not listed.
+using AbsentHeroes = std::array<int, kMaxHeroes>;
+
+// The message for a team. `events`: what happened since its previous message. `absent`: heroes of the players that
+// the message lists as alive, although they have no hero in the game.
+std::string write_world_state(const BotEye& eye, const TeamEvents& events, const AbsentHeroes& absent);
 
 // world_state_units.cpp, world_state_heroes.cpp, world_state_effects.cpp: parts of write_world_state().
 void write_unit(WireWriter& out, const BotEye& eye, const Unit& u);
