@@ -9,7 +9,6 @@ from tests.dota.client_round_trip import Listed, compare_game
 ROUNDED = "whole numbers"
 TARGET = "a target or a shooter that is out of sight is not named"
 LEARNED = "the levels of enemies' abilities are not told"
-DISABLED = "the delay after the backpack counts as a cooldown"
 LATE_SPEED = "a swing that became faster has no share until its rest fits"
 UNSEEN_GROUND = "trees that fell unseen, walls of effects"
 # Fields that may differ, by how much, and in which share of their nonzero values more than that.
@@ -38,10 +37,7 @@ LISTED = {
     "enemy abilities.castable": Listed(0, 1, LEARNED),
     "enemy abilities.in_use": Listed(0, 1, "enemies' toggles are not told"),
     "enemy heroes.level": Listed(0, 0.03, "in fog as last seen"),
-    "items.disabled": Listed(0, 0.01, DISABLED),
-    "items.enable_time": Listed(0, 0.01, DISABLED),
-    "items.on_cooldown": Listed(0, 0.01, DISABLED),
-    "items.cooldown": Listed(0, 0.01, DISABLED),
+    "items.disabled": Listed(0, 0.004, "the frame in which the delay after the backpack ends"),
     "units.i_attack_it": Listed(0, 0.03, TARGET),
     "units.attacking": Listed(0, 0.003, TARGET),
     "units.it_attacks_me": Listed(0, 0.0002, TARGET),
