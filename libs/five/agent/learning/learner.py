@@ -319,7 +319,7 @@ class Learner:
         """Return the floating point operations of the forward and backward pass on ``batch``.
 
         The passes run to be counted (`five.agent.compute.count_flops`) and change nothing. Rows of absent units, which
-        a dense policy computes as well, do not count.
+        a dense policy computes as well, do not count; rows that fill up a matrix (`packed_mlp.filled_up`) do.
         """
         there = batch if isinstance(batch, DeviceBatch) else self.transfer(batch)
         there.acquire()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from five.agent import native_tensors
 from five.agent.model.inputs import DensePool, PackedPool
+from five.agent.model.packed_mlp import packed_mlp
 from five.agent.native_tensors import memory_of
 from five.native import _native
 
@@ -168,6 +169,8 @@ class SplitLinear(nn.Module):
 
 def two_layer_mlp(pieces: Sequence[Tensor], first: Tensor, first_bias: Tensor, second: nn.Linear) -> Tensor:
     """Return ``second`` of the ReLU of a linear layer over the concatenated ``pieces`` [R, ...]: [R, out]."""
+    if native_tensors.is_native(pieces[0]):
+        return packed_mlp(pieces, [], first, None, first_bias, second)
     encoded: Tensor = second(F.relu_(F.linear(torch.cat(list(pieces), -1), first, first_bias)))
     return encoded
 
@@ -203,5 +206,8 @@ class UnitSet(nn.Module):
             weight = torch.cat((first.shared.weight, first.private.weight), 1)
             pieces = [*shared, *(x[:, 0] for x in private)]
             return two_layer_mlp(pieces, weight, first.shared.bias, self.second)[:, None]
+        if native_tensors.is_native(shared[0]):
+            return packed_mlp(shared, private, first.shared.weight, first.private.weight, first.shared.bias,
+                              self.second)
         encoded: Tensor = self.second(F.relu_(first(torch.cat(list(shared), -1), torch.cat(list(private), -1))))
         return encoded
