@@ -40,6 +40,9 @@ TINY = [
     "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=3", "lifecycle.poll_seconds=0.2",
     "lifecycle.grace_seconds=10"]
 
+# For tests that need neither: each costs a process with PyTorch.
+LEARNING_ONLY = ("services.evaluator.enabled=false", "services.play.enabled=false")
+
 # Processes that tests kill: the name of the log, and a part of the command line.
 KINDS = {
     "optimizer-0": "services.optimizer", "inference-0": "services.inference", "rollout-0": "services.rollout",

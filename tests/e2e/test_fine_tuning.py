@@ -10,7 +10,7 @@ import torch
 
 from five.evaluation.archived_versions import ArchivedVersions
 from five.local.run_origin import RunOrigin
-from tests.e2e.running import Run
+from tests.e2e.running import LEARNING_ONLY, Run
 from tests.packed_agents.tiny_agent import packed_agent
 
 torch.set_num_threads(1)
@@ -26,7 +26,8 @@ def run(tmp_path: Path) -> Iterator[Run]:
 @pytest.mark.timeout(300)
 def test_training_begins_with_the_agents_weights(run: Run, tmp_path: Path) -> None:
     agent = packed_agent(tmp_path / "packed")
-    run.start("--from", str(agent.path), "--name", "tuned", "--set", "seed=3")
+    sets = [part for override in ("seed=3", *LEARNING_ONLY) for part in ("--set", override)]
+    run.start("--from", str(agent.path), "--name", "tuned", *sets)
     run.wait_version(2)
     origin = RunOrigin.load(run.folder.origin)
     assert origin is not None and origin.agent == "tiny"

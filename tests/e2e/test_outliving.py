@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import TINY, Run, eventually
+from tests.e2e.running import LEARNING_ONLY, TINY, Run, eventually
 
 FULL_SECONDS = 25.0
 
@@ -28,7 +28,8 @@ def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: py
         with monkeypatch.context() as proxied:  # nothing of the run goes through this proxy, which does not exist
             for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
                 proxied.setenv(name, "http://127.0.0.1:1")
-            run.start_new(f"services.evaluator.address=127.0.0.1:{taken.getsockname()[1]}")
+            run.start_new(f"services.evaluator.address=127.0.0.1:{taken.getsockname()[1]}",
+                          "services.play.enabled=false")
         run.wait_version(1)
         assert run.process is not None
 
@@ -61,7 +62,7 @@ def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: py
 
 @pytest.mark.timeout(300)
 def test_training_without_a_version_fails(run: Run) -> None:
-    sets = [part for override in (*TINY, "buffer.sample_reuse=1e-9") for part in ("--set", override)]
+    sets = [part for override in (*TINY, *LEARNING_ONLY, "buffer.sample_reuse=1e-9") for part in ("--set", override)]
     done = run.command("train", "--name", run.folder.name, "--minutes", "0.2", *sets)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "no version was made: training ended after" in done.stdout
