@@ -93,7 +93,8 @@ void Shadow::take_items(const WorldState& s, const ClientUnit& m, HeroState& h) 
     const float ready = was ? was->ready : kNever, left = item.ready - w.time;
     if (was && !w.due(was->enabled_at))
       item.enabled_at = was->enabled_at;
-    else if (std::fabs(item.ready - ready) > kSameMoment && left <= delay + kTimeSlack && left > delay - kSameMoment)
+    else if (std::fabs(item.ready - ready) > kSameMoment && left <= delay + kTimeSlack &&
+             left > delay - kSameMoment)
       item.enabled_at = item.ready;
     if (!w.due(item.enabled_at) && std::fabs(item.ready - item.enabled_at) < kSameMoment) item.ready = ready;
   }
