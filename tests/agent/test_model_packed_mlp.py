@@ -58,7 +58,7 @@ def test_results_and_gradients_are_those_of_two_layers(rows: int, heroes: int, b
 
 
 def test_rows_that_fill_up_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the rows beyond the last hold, neither results nor gradients contain it."""
+    """However many rows fill up the matrices, results and gradients stay."""
     shared, private, weights, second = arguments(20, 5)
     found = []
     for more in (0, 12, 300):

@@ -24,11 +24,10 @@ def filled_up(rows: int) -> int:
 
 
 class _Layout(NamedTuple):
-    """Shapes of a call. ``shared`` and ``private``: number of pieces of each kind; ``rows``: of the pieces;
+    """Shapes of a call. ``shared``: number of shared pieces, which the private ones follow; ``rows``: of the pieces;
     ``filled``: of the matrices; ``heroes``: rows of the private pieces for each of those."""
 
     shared: int
-    private: int
     rows: int
     filled: int
     heroes: int
@@ -39,19 +38,20 @@ class _PackedMlp(torch.autograd.Function):
     def forward(ctx: Any, layout: _Layout, dtype: torch.dtype, first_shared: Tensor, first_private: Tensor | None,
                 first_bias: Tensor, second: Tensor, second_bias: Tensor, *pieces: Tensor) -> Tensor:
         shared = _matrix(pieces[:layout.shared], layout.rows, layout.filled, dtype)
-        weights = [first_shared.to(dtype), None if first_private is None else first_private.to(dtype), second.to(dtype)]
-        hidden = F.linear(shared, weights[0], first_bias.to(dtype))  # type: ignore[arg-type]
+        first_shared, second = first_shared.to(dtype), second.to(dtype)
+        hidden = F.linear(shared, first_shared, first_bias.to(dtype))
         private = None
-        if weights[1] is not None:
+        if first_private is not None:
+            first_private = first_private.to(dtype)
             private = _matrix(pieces[layout.shared:], layout.rows * layout.heroes, layout.filled * layout.heroes, dtype)
-            own = F.linear(private, weights[1])
+            own = F.linear(private, first_private)
             hidden = own.view(layout.filled, layout.heroes, len(first_bias)).add_(hidden[:, None]).flatten(0, 1)
         hidden = hidden.relu_()
-        out = F.linear(hidden, weights[2], second_bias.to(dtype))  # type: ignore[arg-type]
+        out = F.linear(hidden, second, second_bias.to(dtype))
         ctx.layout = layout
         ctx.widths = [piece.shape[-1] for piece in pieces]
         ctx.piece_dtypes = [piece.dtype for piece in pieces]
-        ctx.save_for_backward(shared, private, hidden, *weights)
+        ctx.save_for_backward(shared, private, hidden, first_shared, first_private, second)
         return out[:layout.rows * layout.heroes]
 
     @staticmethod
@@ -113,7 +113,7 @@ def packed_mlp(shared: Sequence[Tensor], private: Sequence[Tensor], first_shared
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else first_bias.dtype
     rows = len(shared[0])
     heroes = private[0].shape[1] if private else 1
-    layout = _Layout(len(shared), len(private), rows, rows if dtype is torch.float32 else filled_up(rows), heroes)
+    layout = _Layout(len(shared), rows, rows if dtype is torch.float32 else filled_up(rows), heroes)
     pieces = [*shared, *(piece.flatten(0, 1) for piece in private)]
     encoded: Tensor = _PackedMlp.apply(  # type: ignore[no-untyped-call]
         layout, dtype, first_shared, first_private, first_bias, second.weight, second.bias, *pieces)
