@@ -7,7 +7,7 @@ import argparse
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,8 +67,7 @@ def play_game(fake: FakeInstallation, client: ClientOptions, agent: PackedAgent,
     return AgentGame(pair, side, 0.5 if drawn else float(winner == own), seconds, dict(answers)), player
 
 
-def play_pairs(name: str, bot: str, pairs: range, on_game: Callable[[AgentGame], None] = lambda game: None) -> Iterator[
-        AgentGame]:
+def play_pairs(name: str, bot: str, pairs: range) -> Iterator[AgentGame]:
     """Play pairs of games of a kept agent, the agent as Radiant and as Dire."""
     agent = find_agent(name)
     with tempfile.TemporaryDirectory() as folder:

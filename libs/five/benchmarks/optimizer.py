@@ -37,8 +37,8 @@ class OptimizerWorkload:
     repeats: int = 3
 
 
-# Samples in all batches of the benchmark. Batches differ in the units they hold: the steps of a single batch find all
-# compiled kernels of oneDNN ready, which those of a run never do.
+# Samples in all batches of the benchmark. A run's batches differ in the units they hold; a single one, repeated, would
+# find every kernel of oneDNN compiled for its numbers of rows.
 SAMPLES = 512
 
 
