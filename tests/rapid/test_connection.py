@@ -203,8 +203,9 @@ def test_reachability_is_checked_once() -> None:
         def accept() -> None:
             with suppress(OSError):
                 while True:
-                    listener.accept()[0].close()
-                    count[0] += 1
+                    connection = listener.accept()[0]
+                    count[0] += 1  # before the client learns of it
+                    connection.close()
 
         threading.Thread(target=accept, daemon=True).start()
         url = f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
