@@ -28,14 +28,14 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train play test test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train play test test-runs test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
 	@echo "make play AGENT=NAME                           play against a packed agent of agents/ in the browser"
 	@echo "make console                                   the console's pages; \`make train\` does it by itself"
 	@echo "make test                                      the tests, minutes"
-	@echo "make test-slow | test-asan                     long runs; native code under sanitizers"
+	@echo "make test-runs | test-slow | test-asan         whole runs, long ones; native code under sanitizers"
 	@echo "make test-mutations [MODULES=...] [SAMPLE=25]  which small changes of the code no test notices"
 	@echo "make fuzz [MINUTES=60] [ONLY=wire|files|rest|sockets|games|...]  random games, messages, files and requests"
 	@echo "make test-asan-games                           random games under sanitizers"
@@ -179,9 +179,15 @@ test-containers: $(STAMP) protos $(RELEASE_TOOLS)/bin/syft
 # ---- checks -----------------------------------------------------------------------------------------------------
 
 # The tests of a file share fixtures, so one worker runs the whole file. Each worker has one core: PyTorch's threads of
-# several workers would only wait for each other.
+# several workers would only wait for each other. Files start in the order of their names: in xdist's order those with
+# the longest tests, of one test each, would come last.
+PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 test: build
-	@OMP_NUM_THREADS=1 $(PY) -m pytest -n $(JOBS) --dist loadfile
+	@$(PYTEST)
+
+# Whole runs as processes of this machine: restarts, surgery, a full disk.
+test-runs: build
+	@$(PYTEST) -m runs tests/e2e
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200

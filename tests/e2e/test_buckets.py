@@ -32,6 +32,7 @@ def output(run: Run) -> str:
     return (run.place / "train.log").read_text()
 
 
+@pytest.mark.runs
 def test_second_installation_continues_only_by_adoption(installations: list[Run]) -> None:
     first, second = installations
     first.start_new(f"blobs.url={URL}", *LEARNING_ONLY)

@@ -23,6 +23,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     run.destroy()
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(300)
 def test_training_begins_with_the_agents_weights(run: Run, tmp_path: Path) -> None:
     agent = packed_agent(tmp_path / "packed")

@@ -22,6 +22,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     run.destroy()
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(600)
 def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:  # the evaluator cannot listen there
@@ -60,6 +61,7 @@ def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: py
     assert "service.failing" in run.folder.report.read_text()
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(300)
 def test_training_without_a_version_fails(run: Run) -> None:
     sets = [part for override in (*TINY, *LEARNING_ONLY, "buffer.sample_reuse=1e-9") for part in ("--set", override)]

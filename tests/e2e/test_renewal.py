@@ -37,6 +37,7 @@ def epochs(run: Run) -> dict[str, int]:
     return {instance.kind: instance.epoch for instance in run.state().services()}
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(900)
 def test_services_restart_during_games_and_after_a_pause(run: Run) -> None:
     run.start_new()

@@ -145,6 +145,7 @@ def containers(tmp_path: Path) -> Iterator[Containers]:
     containers.destroy()
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(600)
 def test_services_connect_stop_and_restart(containers: Containers) -> None:
     for kind in KINDS[:-1]:

@@ -95,6 +95,7 @@ def services_of(run: Run) -> dict[str, list[int]]:
     return {name: run.pids(name) for name in KINDS}
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(900)
 def test_surgery_widens_a_running_agent(run: Run) -> None:
     run.start_new(SCRIPTED)
