@@ -10,7 +10,7 @@ from rapid.store import functions
 from rapid.store.keys import Keys
 from rapid.store.rendezvous import GroupRendezvous, Round, Waiting
 
-LEASE, PATIENCE = 0.4, 0.15
+LEASE, PATIENCE = 1.0, 0.4  # long for a busy machine: what must happen sooner has some milliseconds of work
 
 
 class Node:

@@ -22,6 +22,7 @@ from five.services.rollout.step_buffer import StepBuffer
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
+from tests.waiting import eventually_async
 
 GAME = GameConfig(
     mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=60, start_seconds=0, neutrals=False,
@@ -295,11 +296,7 @@ async def test_malformed_request_ends_only_its_stream(server: Server, requests: 
                     await call.read()
             assert failure.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         await other.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
-    for _ in range(100):
-        if server.servicer.games == 0:
-            break
-        await asyncio.sleep(0.02)
-    assert server.servicer.games == 0
+    await eventually_async(lambda: server.servicer.games == 0)
 
 
 async def test_games_and_streams_are_limited() -> None:
@@ -318,8 +315,7 @@ async def test_games_and_streams_are_limited() -> None:
 async def test_silent_stream_ends_with_its_games() -> None:
     async with Server(idle_seconds=0.1) as server, server.client() as there:
         await there.open(2, 0)
-        await asyncio.sleep(0.4)
-        assert server.servicer.games == 0
+        await eventually_async(lambda: server.servicer.games == 0)
         with pytest.raises(CallFailed, match="silent"):
             await there.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
 

@@ -70,7 +70,7 @@ async def test_many_games_end_together() -> None:
         await asyncio.sleep(0.1)
         began = time.monotonic()
         await server.stop(0.5)
-        assert time.monotonic() - began < 4.0
+        assert time.monotonic() - began < 30.0, "less than the wait for the other side's action"
         await asyncio.wait(waiting, timeout=5)
         assert waiting[0].exception() is not None
 

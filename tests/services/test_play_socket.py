@@ -15,6 +15,7 @@ from five.services.play.clock import FRAME_SECONDS
 from five.services.play.views import View
 from tests.services.live_controller import RUN, VIEWER, problem
 from tests.services.play_server import SHORT, VERSION, Browser, playing
+from tests.waiting import eventually_async
 
 ENEMY, SEEN, ALIVE = 1 << 4, 1 << 7, 1 << 6  # bits of a unit's look: Dire's, seen by Radiant
 
@@ -61,8 +62,7 @@ async def test_orders_are_acknowledged_with_their_frames(redis_client: redis.Red
             assert browser.keyframes == 1
 
 
-async def test_disconnect_gives_the_hero_to_the_agent(redis_client: redis.Redis,
-                                                                                     redis_url: str) -> None:
+async def test_disconnect_gives_the_hero_to_the_agent(redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url) as there:
         game = await there.open(team=0, heroes=[0])
         match = there.service.matches[game]
@@ -71,14 +71,10 @@ async def test_disconnect_gives_the_hero_to_the_agent(redis_client: redis.Redis,
             await Browser(socket).word("state")
             assert match.seats.held() == {0}
             socket.transport.abort()
-        for _ in range(100):
-            if not match.seats.held():
-                break
-            await asyncio.sleep(0.01)
-        assert match.seats.held() == set()
+        await eventually_async(lambda: match.seats.held() == set())
         asked, at = match.agents._steps, match.game.engine_frame
-        await asyncio.sleep(0.7)
-        assert match.game.engine_frame > at and match.agents._steps > asked  # the agent plays on
+        # The agent plays on.
+        await eventually_async(lambda: match.game.engine_frame > at and match.agents._steps > asked)
         async with there.socket(game) as socket:
             browser = Browser(socket)
             assert (await browser.word("state"))["seats"][0]["held"]

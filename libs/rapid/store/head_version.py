@@ -13,6 +13,8 @@ from rapid.store.rows import decode_row
 
 log = logging.getLogger(__name__)
 
+POLL_SECONDS = 1.0  # between two looks at the pointer without an announcement
+
 
 class HeadVersion(NamedTuple):
     """Version and digest. ``digest`` is '' where an earlier release wrote the number only."""
@@ -81,7 +83,7 @@ class HeadWatcher:
             left = end - time.monotonic()
             if left <= 0:
                 return None
-            listener.get_message(timeout=min(left, 1.0))
+            listener.get_message(timeout=min(left, POLL_SECONDS))
 
     async def heads(self, than: int | None, poll_seconds: float) -> AsyncIterator[HeadVersion]:
         """Yield each new head: first a version above ``than``, then every one that differs from the last."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import time
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,17 @@ async def test_rollout_counts_idle_time_of_games() -> None:
     async with Optimizer() as o:
         s = sender(o, max_unsent=1, in_flight=1)
         meter, groups = RolloutMeter(), [GroupProgress(), GroupProgress()]
+        began = time.monotonic()
         while not await blocked(s):
             s.put(segment(0))
             await asyncio.sleep(0.02)
         first = meter.recent(groups, s)["throttled_seconds"]
-        assert 0.15 / 2 <= first < 0.5
+        assert 0.15 / 2 <= first <= time.monotonic() - began
+        began = time.monotonic()
         waits = [asyncio.create_task(s.wait_for_capacity()) for _ in groups]
         await asyncio.sleep(0.3)  # under way: both groups stand still
         second = meter.recent(groups, s)["throttled_seconds"]
-        assert second - first == pytest.approx(0.3, abs=0.15)
+        assert 0.25 <= second - first <= time.monotonic() - began + 0.001, "rounded to milliseconds"
         o.learning.set()
         await asyncio.gather(*waits)
         third = meter.recent(groups, s)["throttled_seconds"]
