@@ -82,9 +82,9 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   encode_in_line(v);
   encode_pickups(v);
   prefetch_some(ahead_);
-  encode_minimap(v);
+  if (layout_.minimap.exists) encode_minimap(v);
   prefetch_some(ahead_);
-  encode_nearby(v, out.private_);
+  if (layout_.nearby.exists) encode_nearby(v, out.private_);
   encode_previous(v);
   const auto width = [&](ObsArray a) -> std::size_t { return layout_.width(a); };
   const std::size_t own = width_private_, own_ids = width(ObsArray::PrivateIds);

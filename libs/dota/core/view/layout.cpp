@@ -214,14 +214,14 @@ Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units
   pickup.distance = resolve("pickups", "distance", 2 * heroes, F);
   pickup.pickup = resolve("pickups", "pickup", 1, I);
 
-  instances("minimap", t.minimap * t.minimap);
+  minimap.exists = instances("minimap", t.minimap * t.minimap) > 0;
   minimap.visible = resolve("minimap", "visible", 1, F);
   minimap.creeps = resolve("minimap", "creeps", 2, F);
   minimap.wards = resolve("minimap", "wards", 2, F);
   minimap.enemy_heroes = resolve("minimap", "enemy_heroes", 1, F);
   minimap.cell = resolve("minimap", "cell", 3, F);
 
-  instances("nearby_map", t.nearby_map * t.nearby_map);
+  nearby.exists = instances("nearby_map", t.nearby_map * t.nearby_map) > 0;
   nearby.elevation = resolve("nearby_map", "elevation", 1, P);
   nearby.passable = resolve("nearby_map", "passable", 1, P);
   nearby.creeps = resolve("nearby_map", "creeps", 2, P);

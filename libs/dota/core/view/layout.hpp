@@ -136,9 +136,11 @@ class Layout {
   } pickup;
   struct {
     Slot visible, creeps, wards, enemy_heroes, cell;
+    bool exists = false;  // the layout has the block
   } minimap;
   struct {
     Slot elevation, passable, creeps, area, area_effect;
+    bool exists = false;
   } nearby;
   struct {
     Slot offsets, action, target_slot;

@@ -121,6 +121,7 @@ void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
       std::memcpy(row, kBytesOf[open & 255u].data(), 8);
       if (pass > 8) std::memcpy(row + 8, kBytesOf[open >> 8].data(), 8);
     }
+    if (!layout.nearby.exists) continue;
     std::array<Cell, kMaxGridSide> across;  // x of a column's cells, y of a row's
     for (int x = 0; x < near; ++x) {
       const float away = (static_cast<float>(x) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;
@@ -166,6 +167,7 @@ void fill_ground(const Context& c, const Layout& layout, TeamView& v) {
     const std::size_t from = std::max(y - kRowsAround, 0) * kGrid / 64;
     const std::size_t to = std::min(y + kRowsAround + 1, kGrid) * kGrid / 64;
     prefetch_lines(&blocked[from], (std::min(to, blocked.size()) - from) * sizeof blocked[0]);
+    if (!layout.nearby.exists) continue;
     const int left = std::clamp(cell_of({body->pos.x - half, body->pos.y}).x, 0, kGrid - 1);
     const int right = std::clamp(cell_of({body->pos.x + half, body->pos.y}).x, 0, kGrid - 1);
     for (int row = 0; row < near; ++row) {
@@ -174,7 +176,7 @@ void fill_ground(const Context& c, const Layout& layout, TeamView& v) {
       prefetch_lines(&elevation[at + left], right - left + 1);
     }
   }
-  fill_minimap(c, layout, v);
+  if (layout.minimap.exists) fill_minimap(c, layout, v);
   fill_terrain(c, layout, v);
 }
 
