@@ -178,16 +178,17 @@ test-containers: $(STAMP) protos $(RELEASE_TOOLS)/bin/syft
 
 # ---- checks -----------------------------------------------------------------------------------------------------
 
-# The tests of a file share fixtures, so one worker runs the whole file. Each worker has one core: PyTorch's threads of
-# several workers would only wait for each other. Files start in the order of their names: in xdist's order those with
-# the longest tests, of one test each, would come last.
-PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# The tests of a file share fixtures, so one worker runs the whole file. Workers wait a third of their time, for processes
+# and clocks, so there is one more than cores; PyTorch's threads of several would only wait for each other. Files start in
+# the order of their names: in xdist's order those with the longest tests, of one test each, would come last.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
 test: build
 	@$(PYTEST)
 
 # Whole runs as processes of this machine: restarts, surgery, a full disk.
 test-runs: build
-	@$(PYTEST) -m runs tests/e2e
+	@$(PYTEST) -n $(JOBS) -m runs tests/e2e
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
