@@ -28,7 +28,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train play test test-runs test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train play test test-runs test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench bench-trainers lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -51,6 +51,7 @@ help:
 	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
 	@echo "make build PGO=1                               a faster core by profile-guided optimisation (gcc)"
 	@echo "make docs                                      the documentation site in build/site, strict"
+	@echo "make bench-trainers [SECONDS=120] [ROUNDS=2]   speed of whole runs, of Sample Factory's and PufferLib's"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -144,6 +145,13 @@ play: build console
 
 bench: build
 	@for what in game env inference experience optimizer publish rest train; do $(VENV)/bin/five bench $$what || exit 1; done
+
+PEERS := build/peers
+# On an idle machine. The other trainers are those of `make test-env`.
+SECONDS ?= 120
+ROUNDS ?= 2
+bench-trainers: build $(PEERS)/sample-factory/installed $(PEERS)/pufferlib/installed
+	@PYTHONPATH=libs:. $(PY) benchmarks/trainers/compare.py --seconds $(SECONDS) --rounds $(ROUNDS)
 
 # ---- containers -------------------------------------------------------------------------------------------------
 
@@ -324,7 +332,6 @@ $(CHECKOV)/bin/checkov:
 
 # The environment's wheel in empty virtual environments: alone, with Sample Factory and with PufferLib and the versions
 # that these pin. The first run installs them, which takes minutes.
-PEERS := build/peers
 test-env: $(STAMP) $(PEERS)/alone/installed $(PEERS)/sample-factory/installed $(PEERS)/pufferlib/installed
 	@rm -rf $(PEERS)/wheel
 	@$(PY) -m pip wheel -q --no-deps --no-build-isolation -w $(PEERS)/wheel \

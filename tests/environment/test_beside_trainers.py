@@ -97,3 +97,13 @@ def test_pufferlib_trains(tmp_path):
                   "--train.optimizer", "adam", "--train.learning-rate", "0.001", "--train.bptt-horizon", "8",
                   folder=tmp_path, timeout=600)
     assert f"{UPDATES} updates" in said
+
+
+@pytest.mark.parametrize("peer", ["sample-factory", "pufferlib"])
+def test_trainers_of_the_comparison_report_their_speed(peer, tmp_path):
+    output = tmp_path / "speed.json"
+    python(peer, str(ROOT / f"benchmarks/trainers/train_{peer.replace('-', '_')}.py"), str(output), "1",
+           folder=tmp_path, timeout=300)
+    found = json.loads(output.read_text())
+    assert found["hero_steps_per_second"] > 0
+    assert found["cores"] == pytest.approx(found["hero_steps_per_second"] / found["hero_steps_per_cpu_second"])

@@ -6,8 +6,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import psutil
 import torch
 
 from dota.spaces import MAX_AVAILABLE, OFFSETS, Layout
@@ -42,9 +44,21 @@ class TrainWorkload:
     from_seconds: float = 120.0
 
 
-def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float], float]:
-    """Return the hero-steps a second that were played and learned from, each stage's busy share, and the mean seconds
-    that learning stalled for a version."""
+class RunSpeed(NamedTuple):
+    """Hero-steps that were played and learned from, a second of wall clock and a second of processor time of all
+    services; each stage's busy share; mean seconds that learning stalled for a version."""
+
+    hero_steps_per_second: float
+    hero_steps_per_cpu_second: float
+    shares: dict[str, float]
+    stall_seconds: float
+
+
+def run(config: RunConfig, seconds: float) -> RunSpeed:
+    """Train for ``seconds`` after the first version and return the speed.
+
+    Raises TimeoutError if no version appears within ``FIRST_SECONDS``.
+    """
     shares: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(Path(place) / config.name)
@@ -56,6 +70,7 @@ def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float], flo
                 if time.monotonic() > end:
                     raise TimeoutError(f"no version was published within {FIRST_SECONDS:g} s")
                 time.sleep(0.2)
+            processor = _processor_seconds()
             began, first = _hero_steps(cluster)
             at, last = began, first
             while at < began + seconds:
@@ -63,10 +78,17 @@ def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float], flo
                 for name, share in _shares(cluster).items():
                     shares.setdefault(name, []).append(share)
                 at, last = _hero_steps(cluster)
-            rate = (last - first) / (at - began)
+            processor = _processor_seconds() - processor
             stalls = [float(r.values["stall_seconds"]) for r in cluster.series.read("versions")]
             cluster.stop("the benchmark is over")
-    return rate, {name: statistics.fmean(values) for name, values in shares.items()}, statistics.fmean(stalls)
+    return RunSpeed((last - first) / (at - began), (last - first) / processor,
+                    {name: statistics.fmean(values) for name, values in shares.items()}, statistics.fmean(stalls))
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of this process and of its children that run."""
+    this = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (this, *this.children(recursive=True)))
 
 
 def _version(cluster: LocalCluster) -> int:
@@ -153,7 +175,8 @@ def measure(size: TrainWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows of a whole run.
 
     ``train.hero_steps``: hero-steps/s from game to gradient, without those that left the buffer unused; the
-    reference is the slowest stage alone. ``train.efficiency``: the same over what the cores could reach
+    reference is the slowest stage alone. ``train.hero_steps_per_cpu_second``: the same a second of processor time
+    of all services. ``train.efficiency``: hero-steps/s over what the cores could reach
     (`possible`). ``optimizer.stall_seconds``: how long learning stalls for a version. ``train.alone.*``: each stage
     alone. ``train.share.*``: each stage's busy share.
     """
@@ -162,16 +185,19 @@ def measure(size: TrainWorkload | None = None) -> list[BenchmarkRow]:
     config = load(size.preset, [*size.overrides, "name=bench-train"])
     alone = stages(config, size)
     slowest = min(alone, key=lambda name: alone[name])
-    rate, shares, stall = run(config, size.seconds)
+    speed = run(config, size.seconds)
     conditions = machine(preset=size.preset, torch=torch.__version__, seconds=size.seconds, slowest_stage=slowest,
                          model=recorded_data.description(config), games=config.services.rollout.games,
                          threads=config.services.optimizer.threads,
                          device=recorded_data.name_of(config.services.optimizer.device))
     most = possible(config, alone, int(conditions["cores"]))
     return [
-        row("train.hero_steps", rate, "hero-steps/s", alone[slowest], conditions),
-        *([row("train.efficiency", rate / most, "of what the cores could reach", 1.0, conditions)] if most else []),
-        row("optimizer.stall_seconds", stall, "s a version", None, conditions),
+        row("train.hero_steps", speed.hero_steps_per_second, "hero-steps/s", alone[slowest], conditions),
+        row("train.hero_steps_per_cpu_second", speed.hero_steps_per_cpu_second, "hero-steps a processor-second", None,
+            conditions),
+        *([row("train.efficiency", speed.hero_steps_per_second / most, "of what the cores could reach", 1.0,
+               conditions)] if most else []),
+        row("optimizer.stall_seconds", speed.stall_seconds, "s a version", None, conditions),
         *(row(f"train.alone.{name}", value, "hero-steps/s", None, conditions) for name, value in alone.items()),
-        *(row(f"train.share.{name}", value, "of its time", None, conditions) for name, value in shares.items()),
+        *(row(f"train.share.{name}", value, "of its time", None, conditions) for name, value in speed.shares.items()),
     ]
