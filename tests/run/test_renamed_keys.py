@@ -140,7 +140,7 @@ BEYOND = {
     "rewards.time_decay_seconds": (1e10, 1e9), "rating.tau": (0.08, 0.0), "rating.games_per_rating": (1, 2),
     "lifecycle.heartbeat_seconds": (0.001, 0.01), "lifecycle.grace_seconds": (1e9, 2e6),
     "services.rollout.processes": (100_000, 65536), "services.optimizer.threads": (5000, 1024),
-    "services.evaluator.games": (10_000, 4096), "services.controller.limits.requests_per_second": (1e-9, 0.001),
+    "services.evaluator.threads": (10_000, 1024), "services.controller.limits.requests_per_second": (1e-9, 0.001),
     "buffer.capacity_samples": (1 << 40, (1 << 31) - 1), "seed": (1 << 70, (1 << 63) - 1)}
 
 

@@ -80,6 +80,17 @@ def test_value_that_fails_only_in_use_is_refused(override: str, path: str) -> No
     assert any(line.strip().startswith(path) for line in str(error.value).splitlines()), error.value
 
 
+@pytest.mark.parametrize(("override", "keys"), [
+    ("services.rollout={games: 257, groups: 2}", "services.rollout.games / groups"),
+    ("services.evaluator.games=129", "services.evaluator.games")])
+def test_more_games_than_fit_into_a_request_are_refused(override: str, keys: str) -> None:
+    """The two teams of a game act in one request of their group."""
+    with pytest.raises(ConfigError, match="max_batch 256 is below the 258 team-steps") as error:
+        load("laptop-1v1", [override])
+    assert f"({keys})" in str(error.value)
+    assert load("laptop-1v1", [override, "services.inference.max_batch=258"]).services.inference.max_batch == 258
+
+
 def test_refused_url_keeps_its_password_secret() -> None:
     for url in ("redi://u:hunter2@a:1/0", "redis://u:hunter2@a:99999/0", "redis://u:hun/ter2@a:1x/0"):
         with pytest.raises(ConfigError) as error:

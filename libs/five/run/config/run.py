@@ -112,6 +112,7 @@ class RunConfig(Section):
             raise ValueError("schedules.middle_fraction is above 0, but the policy's games cannot be snapshotted with "
                              "services.rollout.environment remote: set it to local, or name bots in "
                              "services.rollout.snapshot_bots")
+        self._require_batches_that_fit()
         segment = self.learning.samples_per_segment
         if self.buffer.capacity_samples < segment:
             raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} is below one segment "
@@ -120,3 +121,13 @@ class RunConfig(Section):
             raise ValueError(f"learning.batch_samples {self.learning.batch_samples} is above buffer.capacity_samples "
                              f"{self.buffer.capacity_samples}: no batch would ever be full")
         return self
+
+    def _require_batches_that_fit(self) -> None:
+        """Raise ValueError if games that step together send inference more team-steps than it takes in a request."""
+        largest, rollout = self.services.inference.max_batch, self.services.rollout
+        for keys, games in (("services.rollout.games / groups", -(-rollout.games // rollout.groups)),
+                            ("services.evaluator.games", self.services.evaluator.games)):
+            if 2 * games > largest:
+                raise ValueError(f"services.inference.max_batch {largest} is below the {2 * games} team-steps that "
+                                 f"{games} games send in one request ({keys}): raise it to {2 * games}, or play fewer "
+                                 "games at a time")
