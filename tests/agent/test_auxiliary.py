@@ -130,7 +130,7 @@ def test_heads_that_know_nothing_are_at_chance():
 
 
 def test_known_losses_weigh_outcome_samples_equally():
-    """One batch has a single outcome step, the other twelve, and a third none."""
+    """Three batches have one outcome step, twelve and none."""
     one, many, none = case(1), case(2), case(3)
     one[1]["outcome_mask"][0, 0] = 1
     many[1]["outcome_mask"][:] = 1

@@ -95,7 +95,7 @@ def test_errors_of_references_add_up_on_both_sides_of_the_name(references: tuple
 
 @pytest.mark.parametrize("player", ["a", "z"])
 def test_more_references_share_their_influence(player: str) -> None:
-    """Of 40 games, 30 are against a reference with σ = 4 and 10 against one with σ = 0: the error counts by 3 / 4."""
+    """The error counts by 3 / 4 if 30 of 40 games are against a reference with σ = 4 and 10 against one with σ = 0."""
     games: list[GameResult] = [(player, "k", result) for result in LEVEL_GAMES + LEVEL_GAMES[:10]]
     games += [(player, "l", result) for result in LEVEL_GAMES[:10]]
     sure, unsure = (fit_skills(games, CONFIG, {"k": Skill(0.0, sigma), "l": Skill(0.0, 0.0)}, 0.0).skills[player].sigma

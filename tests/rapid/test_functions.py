@@ -135,7 +135,7 @@ def test_missing_functions_are_waited_for_with_growing_pauses(run: Servers, monk
 
 
 def test_refused_load_is_tried_once(run: Servers) -> None:
-    """Each attempt is an entry of the server's ACL log. The user is none of the run's, so it may try."""
+    """Each attempt is an entry of the server's ACL log. A user that does not belong to the run may try."""
     admin: Any = run.client(acl.ADMIN)
     admin.execute_command("ACL", "SETUSER", "stranger", "on", ">x", "~*", "+fcall", "+ping", "resetchannels")
     try:
@@ -296,7 +296,7 @@ def test_number_and_size_of_arguments_are_limited(database: redis.Redis) -> None
 
 
 def test_largest_call_and_document_are_accepted(database: redis.Redis) -> None:
-    """One key or byte more is refused."""
+    """Calls and documents at the limit are accepted; one key or byte more is refused."""
     def release(holder: str) -> Any:
         return functions.call(database, "release_publisher", ["a"], holder)
 

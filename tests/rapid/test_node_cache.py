@@ -159,7 +159,7 @@ class Contents:
 def test_second_process_reads_the_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     first, second = Contents(tmp_path), Contents(tmp_path)
     assert first.fill() and second.fill() and (first.reads, second.reads) == (1, 0)
-    assert first.found == second.found == b"abc" and caplog.text == "", "no file yet is no problem to report"
+    assert first.found == second.found == b"abc" and caplog.text == "", "a file that does not exist yet is not reported"
     empty = Contents(tmp_path / "new" / "folder", b"")
     assert empty.fill(0) and empty.fill(0) and empty.reads == 1
 

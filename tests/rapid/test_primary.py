@@ -1,4 +1,4 @@
-"""Refusals of a server that is no primary (any more): the connections of a client are renewed and the call retried."""
+"""A client renews its connections and retries a call that a server refuses because it is not the primary any more."""
 
 from collections.abc import Iterator
 from typing import Any

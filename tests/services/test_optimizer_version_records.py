@@ -95,7 +95,7 @@ def test_quantile_is_the_smallest_that_covers_the_share(counts: list[int], share
 
 
 def test_record_has_entropies_and_losses_relative_to_their_limits(clock: Clock) -> None:
-    """One of two steps has outcome samples, an eighth of its batch."""
+    """Outcome samples are an eighth of the batch in one of two steps."""
     window = VersionWindow()
     for outcomes, loss in ((0.125, 0.125 * 0.5 * math.log(2)), (0.0, 0.0)):
         add(window, [[0]], [1], entropy_delay=1.0, max_entropy_delay=2.0, outcome_fraction=outcomes,

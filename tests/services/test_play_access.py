@@ -1,4 +1,4 @@
-"""Who may open, join, watch and end people's games, with a token or a browser's session."""
+"""Permissions to open, join, watch and end people's games, with a token or a browser's session."""
 
 import asyncio
 from contextlib import AsyncExitStack

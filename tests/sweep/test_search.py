@@ -47,7 +47,7 @@ def stored(folder: SweepFolder) -> list[Variant]:
 
 def test_search_begins_with_the_own_values_of_the_preset(place: Path) -> None:
     config = SweepConfig.model_validate({**SMALL, "max_variants": 1})
-    assert search(place, max_variants=1)[0].overrides != config.default_values()  # batch 48 is none of the choices
+    assert search(place, max_variants=1)[0].overrides != config.default_values()  # the choices leave batch 48 out
     choices = {RATE: SMALL["search"][RATE], BATCH: {"choices": [16, 48]}}
     (other := place.parent / "other").mkdir()
     (place / "anchors.json").rename(other / "anchors.json")

@@ -31,8 +31,8 @@ class Document(BaseModel):
 
 
 class TrainingFacts(Document):
-    """How an agent was trained. ``commit`` is the source's, ``hours`` are of wall time, ``parent`` is the packed agent
-    that the training began with, '' for none."""
+    """Facts of an agent's training: ``commit`` of the source, ``hours`` of wall time, ``parent`` (the packed agent that
+    the training began with, or '')."""
 
     command: Text
     commit: Text

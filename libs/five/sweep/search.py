@@ -48,7 +48,7 @@ class SweepFolder:
         return sum(Conditions(**result["conditions"]).core_hours for result in results if result)
 
     def confirmation(self, variants: list[Variant]) -> Ablation | None:
-        """Return the ablation of the best variants with new seeds; None if there is none."""
+        """Return the ablation of the best variants with new seeds, or None if no variant has finished."""
         config = self.config.confirmation
         best = {variant.name: variant.overrides for variant in ranked(variants)[:config.best]}
         return Ablation(self.config.ablation(best, config.seeds), self.folder) if best else None

@@ -257,7 +257,7 @@ async def test_header_is_awaited_past_other_messages(hub: LiveHub) -> None:
     await asyncio.sleep(0)
     send(hub, "chunk", b"0")
     await asyncio.sleep(0.001)
-    assert not waiting.done(), "a chunk is no header"
+    assert not waiting.done(), "a chunk does not answer a wait for the header"
     send(hub, "header", b"H")
     assert await waiting and await hub.wait_for_header(feed)
 

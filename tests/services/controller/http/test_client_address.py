@@ -1,4 +1,4 @@
-"""Who sent a request: addresses, networks that count as one client, and proxies that are believed."""
+"""Client of a request: its address, networks that count as one client, and trusted proxies."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def test_client_is_an_address_or_a_network(host: str, network: str) -> None:
     ({"client": ("", 0)}, ClientAddress("unknown")), ({"client": None}, ClientAddress("unknown")),
     ({}, ClientAddress("unknown")), ({PEER: "10.0.0.1"}, ClientAddress("10.0.0.1"))])
 def test_sender_of_a_request(scope: dict[str, Any], expected: ClientAddress) -> None:
-    """What a proxy calls its client counts only if it is an address."""
+    """Accept the client that a proxy names only if it is an address."""
     assert client_of(scope) == expected
 
 

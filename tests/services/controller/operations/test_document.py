@@ -63,7 +63,7 @@ def test_request_asks_for_nothing_by_itself() -> None:
 
 
 def test_example_of_the_rest_page_is_a_surgery_that_pauses() -> None:
-    """As the route makes the request and the engine begins it, half a second later."""
+    """The example has the request that the route makes, begun by the engine half a second later."""
     shown, given = Operation.model_validate(EXAMPLE), EXAMPLE["request"]
     assert shown.model_dump(mode="json", exclude_unset=True) == EXAMPLE
     plan = Plan.from_yaml(given["plan"])

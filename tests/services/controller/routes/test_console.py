@@ -1,4 +1,4 @@
-"""The console's stream of parts, curves and time line, which are no part of the documented API."""
+"""Streams of the console (parts, curves, time line), which the documented API leaves out."""
 
 import json
 from types import SimpleNamespace

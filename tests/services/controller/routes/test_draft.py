@@ -62,7 +62,7 @@ def test_draft_reads_the_newest_or_named_table(controller: LiveController) -> No
 
 @pytest.mark.parametrize("damage", [b"no table", None])
 def test_a_damaged_table_is_not_found(controller: LiveController, damage: bytes | None) -> None:
-    """The contents are no table, or other ones than their digest says."""
+    """The contents are not a table, or do not match their digest."""
     table(controller, 4, 0)
     blobs, name = controller.context.blobs, f"{RUN}/draft/version-4"
     assert blobs is not None

@@ -40,7 +40,7 @@ def test_a_page_is_full_across_gaps(api: Api, limit: int) -> None:
 
 @pytest.mark.parametrize(("gap", "found"), [(15, False), (16, True)])
 def test_a_page_searches_a_limited_gap(api: Api, monkeypatch: pytest.MonkeyPatch, gap: int, found: bool) -> None:
-    """From 9 to 25 and back."""
+    """Pages search from version 9 to 25 and back."""
     monkeypatch.setattr(versions, "MAX_GAP", gap)
     publish(api.context, 9, 25)
     assert read(api, after=9, limit=1) == ([25] if found else [])

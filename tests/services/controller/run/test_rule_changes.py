@@ -1,4 +1,4 @@
-"""A resumed run is told which rules of the game changed since it last played."""
+"""A resumed run lists the rules of the game that changed since it last played."""
 
 import logging
 
