@@ -32,7 +32,10 @@ class LastHits:
         if final is None:
             return
         ended = np.flatnonzero(infos["_final_info"])
-        self._rates += (60 * final["last_hits"][ended] / np.maximum(final["game_time"][ended], 60.0)).tolist()
+        # Gymnasium below 1.0 has a dictionary for each row, later versions an array for each statistic.
+        rows = [(final["last_hits"][i], final["game_time"][i]) if isinstance(final, dict)
+                else (final[i]["last_hits"], final[i]["game_time"]) for i in ended.tolist()]
+        self._rates += [60 * float(hits) / max(float(seconds), 60.0) for hits, seconds in rows]
         del self._rates[: -2 * self._games]
 
     def mean(self) -> float:

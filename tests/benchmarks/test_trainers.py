@@ -43,11 +43,16 @@ def test_trainer_that_ends_in_its_warm_up_is_refused(clock, tmp_path):
 
 
 def test_last_hits_count_ended_games_by_the_minute():
+    """Gymnasium 1.0 changed the form of the final infos."""
     last_hits = LastHits(games=1)
     assert last_hits.mean() == 0.0
     final = {"last_hits": np.array([9.0, 30.0, 20.0]), "game_time": np.array([60.0, 600.0, 600.0])}
     last_hits.record({"final_info": final, "_final_info": np.array([False, True, True])})
     assert last_hits.mean() == 2.5
+    old = LastHits(games=1)
+    old.record({"final_info": np.array([None, *({"last_hits": hits, "game_time": 600.0} for hits in (30.0, 20.0))]),
+                "_final_info": np.array([False, True, True])})
+    assert old.mean() == 2.5
     last_hits.record({})
     last_hits.record({"final_info": final, "_final_info": np.array([True, False, False])})
     assert last_hits.mean() == 5.5  # of two heroes, 2 and 9
