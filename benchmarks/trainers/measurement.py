@@ -1,4 +1,4 @@
-"""Speed of a trainer process, and the last hits of the games that it finishes."""
+"""Speed of a trainer process."""
 
 import json
 import time

@@ -16,7 +16,7 @@ import torch
 from gymnasium.spaces import Box
 from measurement import Speed
 from pufferlib import pufferl
-from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, LastHits, self_play
+from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, self_play
 
 
 class Games(pufferlib.PufferEnv):  # type: ignore[misc]
@@ -28,7 +28,6 @@ class Games(pufferlib.PufferEnv):  # type: ignore[misc]
         self.single_observation_space = Box(-np.inf, np.inf, (view.flat.size + view.mask_width,), np.float32)
         self.single_action_space = self._games.single_action_space
         self.num_agents = self.agents_per_batch = rows
-        self.last_hits = LastHits()
         super().__init__(buf)
 
     def reset(self, seed: int | None = None) -> tuple[Array, list[Any]]:
@@ -40,7 +39,6 @@ class Games(pufferlib.PufferEnv):  # type: ignore[misc]
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Any]]:
         """Play one step of all games."""
         observations, self.rewards[:], self.terminals[:], self.truncations[:], infos = self._games.step(actions)
-        self.last_hits.record(infos)
         np.concatenate([observations, infos["action_mask"]], 1, out=self.observations)
         return self.observations, self.rewards, self.terminals, self.truncations, []
 
@@ -87,7 +85,7 @@ def main(output: Path, seconds: float) -> None:
         trainer.evaluate()
         trainer.train()
     trainer.utilization.stop()
-    speed.write(output, last_hits_per_minute=env.last_hits.mean(), parameters=trainer.model_size)
+    speed.write(output, parameters=trainer.model_size)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ does nothing.
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from sample_factory.algo.runners.runner import AlgoObserver, Runner
 from sample_factory.cfg.arguments import parse_full_cfg, parse_sf_args
 from sample_factory.envs.env_utils import register_env
 from sample_factory.train import make_runner
-from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, LastHits, self_play
+from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, self_play
 
 WORKERS = 2
 
@@ -36,7 +35,6 @@ class Games(gymnasium.Env[Array, Any]):
         self.num_agents = rows
         self.observation_space = self._games.single_observation_space
         self.action_space = self._games.single_action_space
-        self._last_hits = LastHits()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, Any]:
         """Start all games."""
@@ -45,12 +43,8 @@ class Games(gymnasium.Env[Array, Any]):
 
     def step(self, actions: Any) -> tuple[Array, Any, Any, Any, Any]:
         """Play one step of all games."""
-        observations, rewards, terminated, truncated, infos = self._games.step(np.asarray(actions).reshape(-1))
-        self._last_hits.record(infos)
-        stats: Sequence[dict[str, Any]] = [{} for _ in range(self.num_agents)]
-        for row in np.flatnonzero(terminated | truncated):
-            stats[row]["episode_extra_stats"] = {"last_hits_per_minute": self._last_hits.mean()}
-        return observations, rewards, terminated, truncated, stats
+        observations, rewards, terminated, truncated, _ = self._games.step(np.asarray(actions).reshape(-1))
+        return observations, rewards, terminated, truncated, [{} for _ in range(self.num_agents)]
 
 
 def make(name: str, cfg: Any = None, env_config: Any = None, render_mode: str | None = None) -> Games:
@@ -99,8 +93,7 @@ def main(output: Path, seconds: float) -> None:
         runner.register_observer(observer)
         runner.init()
         runner.run()
-        hits = runner.policy_avg_stats.get("last_hits_per_minute", [[]])[0]
-        observer.speed.write(output, last_hits_per_minute=float(np.mean(hits)) if len(hits) else 0.0)
+        observer.speed.write(output)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 import json
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from benchmarks.trainers import measurement
-from benchmarks.trainers.self_play import LastHits, self_play
+from benchmarks.trainers.self_play import self_play
 
 
 @pytest.fixture
@@ -40,22 +39,6 @@ def test_trainer_that_ends_in_its_warm_up_is_refused(clock, tmp_path):
     with pytest.raises(RuntimeError, match="warm-up"):
         speed.write(tmp_path / "speed.json")
     assert not list(tmp_path.iterdir())
-
-
-def test_last_hits_count_ended_games_by_the_minute():
-    """Gymnasium 1.0 changed the form of the final infos."""
-    last_hits = LastHits(games=1)
-    assert last_hits.mean() == 0.0
-    final = {"last_hits": np.array([9.0, 30.0, 20.0]), "game_time": np.array([60.0, 600.0, 600.0])}
-    last_hits.record({"final_info": final, "_final_info": np.array([False, True, True])})
-    assert last_hits.mean() == 2.5
-    old = LastHits(games=1)
-    old.record({"final_info": np.array([None, *({"last_hits": hits, "game_time": 600.0} for hits in (30.0, 20.0))]),
-                "_final_info": np.array([False, True, True])})
-    assert old.mean() == 2.5
-    last_hits.record({})
-    last_hits.record({"final_info": final, "_final_info": np.array([True, False, False])})
-    assert last_hits.mean() == 5.5  # of two heroes, 2 and 9
 
 
 def test_trainers_play_the_preset_against_themselves():

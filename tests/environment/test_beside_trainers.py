@@ -105,5 +105,4 @@ def test_trainers_of_the_comparison_report_their_speed(peer, tmp_path):
     python(peer, str(ROOT / f"benchmarks/trainers/train_{peer.replace('-', '_')}.py"), str(output), "1",
            folder=tmp_path, timeout=300)
     found = json.loads(output.read_text())
-    assert found["hero_steps_per_second"] > 0
-    assert found["cores"] == pytest.approx(found["hero_steps_per_second"] / found["hero_steps_per_cpu_second"])
+    assert found["hero_steps_per_second"] > 0 and 0 < found["cores"] < (os.cpu_count() or 1) + 1
