@@ -1,6 +1,7 @@
 """`five eval` on an ended run: from its archive, in this process, sampled or greedy."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ def test_greedy_match_against_a_version_prints_text(tmp_path: Path, capsys: pyte
     replay = folder.path / "replays" / "version-4-version-0-3.replay"
     assert f"five watch {replay}" in out
     Replay.load(replay)
+
+
+def test_eval_prints_how_heroes_died(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ended_run(tmp_path)
+    assert evaluate(folder, 4, "scripted", 2, 3, True, deaths=True) == 0
+    ours, theirs = json.loads(capsys.readouterr().out)["deaths"]
+    assert ours.keys() == theirs.keys() and ours["per_game"] == 0  # games of two seconds
+    assert evaluate(folder, 4, "scripted", 2, 3, False, deaths=True) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"deaths of a hero\n +a game +0\.0 +opponent +0\.0\n", out)
+    assert re.search(r"enemies near it +- +opponent +-\n", out)
+    assert evaluate(folder, 4, "scripted", 2, 3, False) == 0
+    assert "deaths of a hero" not in capsys.readouterr().out
 
 
 def test_eval_errors_name_the_reason(tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--greedy", action="store_true", help="take the most probable actions; plays in this process")
     evaluate.add_argument("--offline", action="store_true",
                           help="play in this process; a run that has ended is always played here")
+    evaluate.add_argument("--deaths", action="store_true",
+                          help="print who killed the heroes, and where and how; plays in this process")
     evaluate.add_argument("--replay", type=Path, metavar="FILE",
                           help="with --agent: record the first game in this file")
 
@@ -197,9 +199,9 @@ def run(arguments: argparse.Namespace) -> int:
             require_agent_alone(arguments)
             if arguments.agent:
                 return evaluate_agent(arguments.agent, arguments.against, arguments.games, arguments.seed,
-                                      arguments.json, arguments.greedy, arguments.replay)
+                                      arguments.json, arguments.greedy, arguments.replay, arguments.deaths)
             return evaluate(find_run(arguments.run), arguments.version, arguments.against, arguments.games,
-                            arguments.seed, arguments.json, arguments.greedy, arguments.offline)
+                            arguments.seed, arguments.json, arguments.greedy, arguments.offline, arguments.deaths)
         case "games":
             from five.cli.games import games
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,29 +32,30 @@ MATCH_SECONDS = 3600.0
 
 
 def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
-             greedy: bool = False, offline: bool = False) -> int:
-    """Play a match and print the result. Return the exit status.
+             greedy: bool = False, offline: bool = False, deaths: bool = False) -> int:
+    """Play a match and print the result, with ``deaths`` also how heroes died. Return the exit status.
 
     A running run's evaluator plays it. For a run that has ended, for a packed agent as the opponent, and with
-    ``offline`` or ``greedy``, this process plays it from archived versions. Raises RunUnavailable, CallFailed,
-    ConfigError, AgentUnavailable.
+    ``offline``, ``greedy`` or ``deaths``, this process plays it from archived versions. Raises RunUnavailable,
+    CallFailed, ConfigError, AgentUnavailable.
     """
     from dota.vec_game import BOTS
 
-    here = offline or greedy or not (against in BOTS or against.isdigit())
+    here = offline or greedy or deaths or not (against in BOTS or against.isdigit())
     try:
         cluster = None if here else folder.cluster()
     except RunUnavailable:
         cluster = None
-    outcome = _offline(folder, version, against, games, seed, greedy) if cluster is None else \
+    outcome = _offline(folder, version, against, games, seed, greedy, deaths) if cluster is None else \
         _on_evaluator(folder, cluster, version, against, games, seed)
     _print_outcome(f"version {outcome['version']}", outcome, as_json)
     return 0
 
 
 def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool, greedy: bool = False,
-                   replay: Path | None = None) -> int:
-    """Play a match of a packed agent in its own game, in this process, and print the result. Return the exit status.
+                   replay: Path | None = None, deaths: bool = False) -> int:
+    """Play a match of a packed agent in its own game, in this process, and print the result, with ``deaths`` also how
+    heroes died. Return the exit status.
 
     Raises AgentUnavailable, ConfigError.
     """
@@ -65,7 +67,7 @@ def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool
     for change in agent.rule_changes:
         print(f"the rules have changed since agent {label!r} was evaluated: {change}", file=sys.stderr)
     outcome = {"agent": label, **_play(game, Contestant(label, agent.policy()), _opponent(against, game), games, seed,
-                                       greedy, replay)}
+                                       greedy, replay, deaths)}
     _print_outcome(f"agent {label}", outcome, as_json)
     return 0
 
@@ -81,8 +83,33 @@ def _print_outcome(player: str, outcome: dict[str, Any], as_json: bool) -> None:
     print(f"mean length {outcome['mean_game_seconds']:.0f} s of game time")
     for name, value in outcome["statistics"].items():
         print(f"  {name.replace('_', ' '):12s} {value:9.1f}   opponent {outcome['opponent_statistics'][name]:9.1f}")
+    if "deaths" in outcome:
+        _print_deaths(*outcome["deaths"])
     if outcome["replay"]:
         print(f"replay: {outcome['replay']}    render it with: five watch {outcome['replay']}")
+
+
+def _print_deaths(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Print two contestants' deaths (`five.evaluation.deaths.summarise`) beside each other."""
+    def number(value: float) -> str:
+        return f"{value:.1f}"
+
+    def percent(value: float) -> str:
+        return f"{100 * value:.0f} %"
+
+    def line(label: str, text: Callable[[float], str], own: float | None, other: float | None) -> None:
+        values = ["-" if value is None else text(value) for value in (own, other)]
+        print(f"  {label:28s} {values[0]:>9s}   opponent {values[1]:>9s}")
+
+    print("deaths of a hero")
+    line("a game", number, ours["per_game"], theirs["per_game"])
+    for kind in sorted({*ours["killers"], *theirs["killers"]}):
+        line("by others" if kind == "other" else f"by a {kind}", percent, ours["killers"].get(kind),
+             theirs["killers"].get(kind))
+    for label, text, name in (("allies near it", number, "allies"), ("enemies near it", number, "enemies"),
+                              ("health 8 s before", percent, "health_before"),
+                              ("way to the enemy's fountain", percent, "advance")):
+        line(label, text, ours[name], theirs[name])
 
 
 def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against: str, games: int, seed: int
@@ -104,7 +131,8 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
         "opponent_statistics": result.opponent_statistics, "replay": result.replay_path}
 
 
-def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool) -> dict[str, Any]:
+def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool,
+             deaths: bool) -> dict[str, Any]:
     """Play the match from archived versions. Games come in pairs with sides swapped, so an odd number is rounded up."""
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.match import Contestant
@@ -114,7 +142,7 @@ def _offline(folder: RunFolder, version: int, against: str, games: int, seed: in
     number, policy, _ = archive.load(version)
     path = folder.path / "replays" / f"version-{number}-{opponent.name}-{seed}.replay"
     return {"version": number, **_play(archive.config.game, Contestant(f"version-{number}", policy), opponent, games,
-                                       seed, greedy, path), "against": against}
+                                       seed, greedy, path, deaths), "against": against}
 
 
 def _opponent(against: str, game: GameConfig, archive: "ArchivedVersions | None" = None) -> "Contestant":
@@ -143,7 +171,8 @@ def _opponent(against: str, game: GameConfig, archive: "ArchivedVersions | None"
 
 
 def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: int, seed: int, greedy: bool,
-          path: Path | None) -> dict[str, Any]:
+          path: Path | None, deaths: bool) -> dict[str, Any]:
+    from five.evaluation.deaths import DeathRecorder, summarise
     from five.evaluation.match import play
 
     def record(replay: Replay, final: int) -> None:
@@ -151,12 +180,17 @@ def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: in
         path.parent.mkdir(parents=True, exist_ok=True)
         replay.save(path, final)
 
-    match = play(game, first, second, (games + 1) // 2, seed, greedy=greedy, record=None if path is None else record)
+    recorder = DeathRecorder() if deaths else None
+    match = play(game, first, second, (games + 1) // 2, seed, greedy=greedy, on_step=recorder,
+                 record=None if path is None else record)
     won, drawn, lost = match.counts
     ours, theirs = match.statistics()
     return {"against": second.name, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
             "win_rate_interval": list(match.interval()), "mean_game_seconds": match.seconds, "statistics": ours,
-            "opponent_statistics": theirs, "replay": "" if path is None else str(path)}
+            "opponent_statistics": theirs, "replay": "" if path is None else str(path),
+            **({} if recorder is None else {"deaths": [
+                summarise([death for death in recorder.deaths if death.of_first == of_first], len(match.games),
+                          game.heroes_per_team) for of_first in (True, False)]})}
 
 
 def render_report(data: Path) -> int:

@@ -23,6 +23,8 @@ from five.agent.model.policy import Policy
 from five.agent.ratings import pairs_interval
 
 Floats = npt.NDArray[np.float64]
+OnStep = Callable[[VecGame, int, int], None]
+"""Receives the games, the env slot of one that has just played a timestep, and the side of the first contestant."""
 
 # Parameters above which several threads are faster. `Policy.act` of 32 team-steps on one and on two threads of an Intel
 # Xeon (torch 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
@@ -98,23 +100,25 @@ class PairedMatch:
 
 def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, seed: int = 0, *, greedy: bool = False,
          concurrent: int = 32, threads: int = 1, on_game: Callable[[MatchGame], None] = lambda game: None,
-         record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
+         on_step: OnStep | None = None, record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
     """Play ``pairs`` pairs of games of ``game`` under evaluation settings.
 
-    ``greedy`` policies take their most probable action instead of sampling. ``record`` receives the first game's
-    replay and final hash. Equal arguments give equal games on one machine with one number of PyTorch threads. Raises
-    ValueError if a policy's layout is not the game's, or for fewer than one pair.
+    ``greedy`` policies take their most probable action instead of sampling. ``on_step`` is called after each timestep
+    of a game, ``record`` with the first game's replay and final hash. Equal arguments give equal games on one machine
+    with one number of PyTorch threads. Raises ValueError if a policy's layout is not the game's, or for fewer than one
+    pair.
     """
     if pairs < 1:
         raise ValueError(f"{pairs} pairs of games: at least 1 is required")
     return play_planned(game, first, second, [(pair, side) for pair in range(pairs) for side in range(TEAMS)], seed,
-                      greedy=greedy, concurrent=concurrent, threads=threads, on_game=on_game, record=record)
+                        greedy=greedy, concurrent=concurrent, threads=threads, on_game=on_game, on_step=on_step,
+                        record=record)
 
 
 def play_planned(game: GameConfig, first: Contestant, second: Contestant, planned: Sequence[tuple[int, int]],
-               seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
-               on_game: Callable[[MatchGame], None] = lambda game: None,
-               record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
+                 seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
+                 on_game: Callable[[MatchGame], None] = lambda game: None, on_step: OnStep | None = None,
+                 record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
     """Play the games of ``planned``, each a pair's number and the side of ``first``, as `play` does."""
     game = evaluation_game(game)
     plan = deque(planned)
@@ -124,7 +128,7 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
             raise ValueError(f"{contestant.name} reads layout {contestant.policy.layout.hash}, the game's is "
                              f"{games.layout.hash}")
     with torch_threads(_threads(first, second)):
-        return _MatchPlayer(games, first, second, plan, seed, greedy, on_game, record).run()
+        return _MatchPlayer(games, first, second, plan, seed, greedy, on_game, on_step, record).run()
 
 
 def _threads(*contestants: Contestant) -> int:
@@ -137,8 +141,8 @@ class _MatchPlayer:
     """A match in progress: the game of each env slot, and each side's recurrent state."""
 
     def __init__(self, games: VecGame, first: Contestant, second: Contestant, plan: "deque[tuple[int, int]]", seed: int,
-                 greedy: bool, on_game: Callable[[MatchGame], None], record: Callable[[Replay, int],
-                                                                                      None] | None) -> None:
+                 greedy: bool, on_game: Callable[[MatchGame], None], on_step: OnStep | None,
+                 record: Callable[[Replay, int], None] | None) -> None:
         self._games = games
         self._contestants = (first, second)
         self._plan = plan
@@ -146,6 +150,7 @@ class _MatchPlayer:
         self._generator = torch.Generator().manual_seed(seed)
         self._greedy = greedy
         self._on_game = on_game
+        self._on_step = on_step
         self._record = record
         self._replay: tuple[int, Replay] | None = None
         self._playing: dict[int, tuple[int, int]] = {}  # env slot -> pair, side of the first contestant
@@ -162,6 +167,8 @@ class _MatchPlayer:
             live = sorted(self._playing)
             self._games.step(self._actions, live)
             for place in live:
+                if self._on_step is not None:
+                    self._on_step(self._games, place, self._playing[place][1])
                 if self._games.winner[place] != Winner.RUNNING:
                     self._end(place)
                     self._begin_game(place)
