@@ -15,7 +15,7 @@ FOUNTAINS = {0: (-3000.0, 0.0), 1: (9000.0, 0.0)}
 
 
 class PlacedHeroes:
-    """What a recorder reads of a game with heroes at ``PLACES``. Hero 0 has ``health`` of 1,000."""
+    """Stand-in for a game with heroes at ``PLACES``, of which hero 0 has ``health`` of 1,000."""
 
     def __init__(self) -> None:
         self.game_time = [100.0]

@@ -1,4 +1,4 @@
-"""How heroes die in a match: whose blow it was, who was near, and how healthy they were before."""
+"""Deaths of heroes in a match: whose blow it was, who was near, and how healthy the hero was before."""
 
 import math
 from collections import Counter, deque
