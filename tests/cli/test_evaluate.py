@@ -66,7 +66,8 @@ def test_greedy_match_against_a_version_prints_text(tmp_path: Path, capsys: pyte
 def test_eval_prints_how_heroes_died(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = ended_run(tmp_path)
     assert evaluate(folder, 4, "scripted", 2, 3, True, deaths=True) == 0
-    ours, theirs = json.loads(capsys.readouterr().out)["deaths"]
+    outcome = json.loads(capsys.readouterr().out)
+    ours, theirs = outcome["deaths"], outcome["opponent_deaths"]
     assert ours.keys() == theirs.keys() and ours["per_game"] == 0  # games of two seconds
     assert evaluate(folder, 4, "scripted", 2, 3, False, deaths=True) == 0
     out = capsys.readouterr().out

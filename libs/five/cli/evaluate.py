@@ -84,7 +84,7 @@ def _print_outcome(player: str, outcome: dict[str, Any], as_json: bool) -> None:
     for name, value in outcome["statistics"].items():
         print(f"  {name.replace('_', ' '):12s} {value:9.1f}   opponent {outcome['opponent_statistics'][name]:9.1f}")
     if "deaths" in outcome:
-        _print_deaths(*outcome["deaths"])
+        _print_deaths(outcome["deaths"], outcome["opponent_deaths"])
     if outcome["replay"]:
         print(f"replay: {outcome['replay']}    render it with: five watch {outcome['replay']}")
 
@@ -188,9 +188,10 @@ def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: in
     return {"against": second.name, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
             "win_rate_interval": list(match.interval()), "mean_game_seconds": match.seconds, "statistics": ours,
             "opponent_statistics": theirs, "replay": "" if path is None else str(path),
-            **({} if recorder is None else {"deaths": [
-                summarise([death for death in recorder.deaths if death.of_first == of_first], len(match.games),
-                          game.heroes_per_team) for of_first in (True, False)]})}
+            **({} if recorder is None else {
+                name: summarise([death for death in recorder.deaths if death.of_first == of_first], len(match.games),
+                                game.heroes_per_team)
+                for name, of_first in (("deaths", True), ("opponent_deaths", False))})}
 
 
 def render_report(data: Path) -> int:
