@@ -134,6 +134,10 @@ class GameConfig(_Section):
         0, ge=0, le=8, description="Choices after a move or follow in which a policy is offered neither, so that its "
         "hero keeps walking; it may attack and cast. Without this a random policy walks on the spot. Not in the paper; "
         "bots are exempt.")
+    save_consumables: bool = Field(
+        False, description="Offer a policy items that restore health or mana only while less than 75 % of it is left "
+        "and no other of the kind restores it. Without this a random policy uses them up on the way to its lane. Not in "
+        "the paper; bots are exempt.")
     hide_unseen: bool = Field(
         False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")

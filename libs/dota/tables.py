@@ -110,7 +110,7 @@ def core_settings(config: GameConfig) -> dict[str, Any]:
         "kills_to_win": config.kills_to_win, "neutrals": config.neutrals, "roshan": config.roshan,
         "runes": config.runes, "courier_scripted": config.courier == "scripted", "buyback": config.buyback,
         "timesteps_per_action": config.frameskip // 4, "commit_windups": config.commit_windups,
-        "commit_moves": config.commit_moves,
+        "commit_moves": config.commit_moves, "save_consumables": config.save_consumables,
         "hide_unseen": config.hide_unseen, "aggro_orders": config.aggro_orders,
         "max_game_seconds": config.max_game_seconds, "start_seconds": config.start_seconds,
         "offset_cell": config.offset_cell, "consumables": config.consumables.model_dump(),

@@ -62,6 +62,7 @@ def drawn_config(dice: random.Random) -> Any:
             nearby_map=dice.randint(2, 16), passability=dice.randint(2, 16), mirror_dire=dice.random() < 0.5),
         consumables=ConsumablesConfig(tango=dice.randint(0, 16), salve=dice.randint(0, 16),
                                       town_portal=dice.randint(0, 16), income_share=dice.random()),
+        save_consumables=dice.random() < 0.3,
         randomisation=RandomisationConfig(stats=some(1), gold=some(1), xp=some(10), item_drop=some(1),
                                           item_insert=some(1), consumables=some(1), skill=some(1), lane=some(1),
                                           lane_until_seconds=some(8000), roshan=dice.random() < 0.5))

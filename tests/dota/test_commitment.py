@@ -68,7 +68,7 @@ def test_a_random_policy_hits_often_only_when_it_is_bound() -> None:
     assert damage(True) > 2 * damage(False) + 2
 
 
-@pytest.mark.parametrize("bound", [{"commit_windups": True}, {"commit_moves": 4}])
+@pytest.mark.parametrize("bound", [{"commit_windups": True}, {"commit_moves": 4}, {"save_consumables": True}])
 def test_bots_are_not_bound(bound: dict[str, Any]) -> None:
     games = [VecGame(duel(max_game_seconds=90.0, **commit), 1, seed=2) for commit in ({}, bound)]
     for game in games:

@@ -25,7 +25,7 @@ from five.evaluation.match import Contestant, PairedMatch, play
 from rapid.atomic_file import replace_text
 
 # Keys of a game that say when its policies choose and what they are offered.
-POLICY_KEYS = ("frameskip", "commit_windups", "commit_moves")
+POLICY_KEYS = ("frameskip", "commit_windups", "commit_moves", "save_consumables")
 
 
 @dataclass(frozen=True)

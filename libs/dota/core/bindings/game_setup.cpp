@@ -33,6 +33,7 @@ GameSettings game_settings(nb::handle described) {
   s.timesteps_per_action = integer(n, "timesteps_per_action");
   s.commit_windups = flag("commit_windups");
   s.commit_moves = integer(n, "commit_moves");
+  s.save_consumables = flag("save_consumables");
   s.hide_unseen = flag("hide_unseen");
   s.aggro_orders = flag("aggro_orders");
   s.max_game_s = n.num("max_game_seconds");

@@ -22,12 +22,18 @@ struct Choices {
 };
 // What a policy is bound to. `windups`: a hero that has just chosen an attack or a cast, or winds one up, is
 // offered noop only. `moves`: a hero that chose to move or follow is offered neither in so many choices.
+// `consumables`: a hero is offered an item that restores health or mana only below kNeededBelow of it, and not
+// while another of the kind restores it.
 struct Commitments {
   bool windups = false;
   int moves = 0;
-  bool any() const { return windups || moves > 0; }
+  bool consumables = false;
+  bool any() const { return windups || moves > 0 || consumables; }
 };
-inline Commitments commitments(const GameSettings& s) { return {s.commit_windups, s.commit_moves}; }
+constexpr float kNeededBelow = 0.75f;
+inline Commitments commitments(const GameSettings& s) {
+  return {s.commit_windups, s.commit_moves, s.save_consumables};
+}
 // Fills both from what the team sees. An action that takes a unit is offered only if its class has a valid unit in
 // a slot. `slots` maps unit slots to units of the view.
 void find_choices(const TeamView& view, const SlotTable& slots, const Commitments& commit, Choices& out);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bots/book.hpp"
 #include "view/actions.hpp"
 #include "view/team_view.hpp"
 
@@ -129,7 +130,28 @@ void choose_dead(const TeamView& v, const SeenHero& h, Chooser& c) {
   if (h.can_buyback && v.constants.settings->buyback && !v.constants.actions->scripted_buyback) c.offer(kBuyback);
 }
 
-void choose_living(const TeamView& v, const SeenHero& h, bool may_move, Chooser& c) {
+// Whether the action is an item that restores health or mana, and the hero needs neither: it has enough, or
+// another item of the kind restores it already.
+bool is_unneeded(const TeamView& v, const SeenHero& h, int action) {
+  const BotBook& book = *v.constants.book;
+  const bool tango = action == book.tango || action == book.tango_single;
+  const bool charges = action == book.bottle || action == book.wand || action == book.stick;
+  const bool health = tango || charges || action == book.flask || action == book.faerie || action == book.cheese;
+  const bool mana = charges || action == book.clarity;
+  if (!health && !mana) return false;
+  const SeenUnit& body = v.units[h.unit];
+  const bool hurt = body.hp < kNeededBelow * body.max_hp, drained = h.mana < kNeededBelow * h.max_mana;
+  if (!(health && hurt) && !(mana && drained)) return true;
+  int slow = 0;  // bits of Restoring: what this item would restore at the same time as
+  if (tango || action == book.flask) slow = kByTango | kByFlask | kByBottle;
+  if (action == book.clarity) slow = kByClarity | kByBottle;
+  if (action == book.bottle) slow = kByBottle;
+  for (int m = 0; m < h.modifier_count; ++m)
+    if (book.restoring[h.modifiers[m].name] & slow) return true;
+  return false;
+}
+
+void choose_living(const TeamView& v, const SeenHero& h, bool may_move, bool only_needed, Chooser& c) {
   const ActionVocabulary& actions = *v.constants.actions;
   const Tables& t = *v.constants.tables;
   if (may_move) c.offer(kMove);
@@ -142,6 +164,7 @@ void choose_living(const TeamView& v, const SeenHero& h, bool may_move, Chooser&
     if (action == kNoAction) return;
     for (int i = 0; i < c.count; ++i)
       if (c.list[i] == action) return;  // two of the same item
+    if (only_needed && is_unneeded(v, h, action)) return;
     if (c.count < kMaxAvailable && c.cast_possible(actions.defs[action], t.abilities[ability], reach))
       c.offer(action);
   };
@@ -222,7 +245,7 @@ void choose(const TeamView& v, int i, int slots, const Commitments& commit, Reac
   if (!h.alive || h.unit < 0) return choose_dead(v, h, c);
   if (commit.windups && committed(v, h)) return;
   reach.look_from(c.me());
-  choose_living(v, h, !keeps_walking(v, i, commit), c);
+  choose_living(v, h, !keeps_walking(v, i, commit), commit.consumables, c);
 }
 
 }  // namespace
@@ -238,7 +261,8 @@ void find_free_choices(const TeamView& v, const SlotTable& slots, const Commitme
   Reach reach = held_slots(v, slots);
   for (int i = 0; i < v.heroes_per_team; ++i) {
     const SeenHero& h = v.heroes[i];
-    if (h.present && h.alive && h.unit >= 0 && (committed(v, h) || keeps_walking(v, i, commit))) {
+    if (h.present && h.alive && h.unit >= 0 &&
+        (commit.consumables || committed(v, h) || keeps_walking(v, i, commit))) {
       choose(v, i, slots.count, Commitments{}, reach, out);
       continue;
     }

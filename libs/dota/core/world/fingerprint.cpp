@@ -55,12 +55,12 @@ std::uint64_t settings_fingerprint(const GameSettings& s) {
   static_assert(sizeof(GameSettings) == 144, "a setting was added: add it to the fingerprint");
   return mix_all(0, s.heroes_per_team, s.mode_1v1_mid, s.kills_to_win, s.tower_wins, s.lane_enabled, s.neutrals,
                  s.roshan, s.runes, s.courier_scripted, s.max_game_s, s.start_s, s.offset_cell, s.buyback,
-                 s.timesteps_per_action, s.commit_windups, s.commit_moves, s.hide_unseen, s.aggro_orders,
-                 s.keep_tango, s.keep_salve, s.keep_clarity, s.keep_teleport, s.consumables_until_s,
-                 s.upkeep_share, s.random_attributes, s.random_armor, s.random_move_speed, s.random_hp_regen,
-                 s.random_mana_regen, s.random_magic_resist, s.random_gold, s.random_xp, s.random_item_drop,
-                 s.random_item_insert, s.random_consumables, s.random_lane, s.random_skill, s.random_roshan,
-                 s.random_lane_until_s);
+                 s.timesteps_per_action, s.commit_windups, s.commit_moves, s.save_consumables, s.hide_unseen,
+                 s.aggro_orders, s.keep_tango, s.keep_salve, s.keep_clarity, s.keep_teleport,
+                 s.consumables_until_s, s.upkeep_share, s.random_attributes, s.random_armor, s.random_move_speed,
+                 s.random_hp_regen, s.random_mana_regen, s.random_magic_resist, s.random_gold, s.random_xp,
+                 s.random_item_drop, s.random_item_insert, s.random_consumables, s.random_lane, s.random_skill,
+                 s.random_roshan, s.random_lane_until_s);
 }
 
 SnapshotHead snapshot_head(const char* magic, std::uint64_t data, std::uint64_t settings, const void* payload,

@@ -22,6 +22,7 @@ struct GameSettings {
   bool aggro_orders = false;     // attack orders on own creeps above half health are offered: they shed lane aggro
   bool commit_windups = false;  // a policy that begins an attack or a cast is offered nothing else until it is out
   int commit_moves = 0;         // choices after a move or follow in which a policy is offered neither
+  bool save_consumables = false;  // a policy is offered what restores health or mana only when it is needed
   // Consumables the scripted buyer keeps in stock (charges held) until the game time given, unless a hero's are
   // drawn (random_consumables).
   int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
