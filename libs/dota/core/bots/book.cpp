@@ -182,12 +182,6 @@ BotBook make_bot_book(const Tables& tables, const ActionVocabulary& actions) {
       if (n.given(Role::Ranged)) book.abilities[i].creep_damage[1] = n.value(Role::Ranged)->base.at(1);
     }
   }
-  for (const std::string& name : tables.modifiers) {
-    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
-    const int restoring = (begins("item_tango") ? kByTango : 0) | (begins("item_flask") ? kByFlask : 0) |
-                          (begins("item_bottle") ? kByBottle : 0) | (begins("item_clarity") ? kByClarity : 0);
-    book.restoring.push_back(static_cast<std::uint8_t>(restoring));
-  }
   const auto action = [&](const char* name) { return std::max(actions.find(name), -1); };
   book.tango = action("item_tango");
   book.tango_single = action("item_tango_single");

@@ -40,13 +40,9 @@ struct Usefulness {
   std::array<float, 2> creep_damage{};  // that a carried item adds to blows at creeps: melee, ranged
 };
 
-// The item whose effect a modifier is, of those that restore slowly: a second one is not used beside it.
-enum Restoring : std::uint8_t { kByTango = 1, kByFlask = 2, kByBottle = 4, kByClarity = 8 };
-
 // Indexed as the tables are. Actions and items are -1 where the patch has none.
 struct BotBook {
-  std::vector<Usefulness> abilities;    // per Tables::abilities
-  std::vector<std::uint8_t> restoring;  // per Tables::modifiers: Restoring
+  std::vector<Usefulness> abilities;  // per Tables::abilities
   int tango = -1, tango_single = -1, flask = -1, clarity = -1, faerie = -1, bottle = -1, wand = -1, stick = -1,
       teleport = -1, dust = -1, smoke = -1, treads = -1, observer = -1, sentry = -1, cheese = -1;  // actions
 };

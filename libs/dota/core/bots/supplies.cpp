@@ -15,7 +15,7 @@ constexpr float kShrineWay = 0.65f, kShrineDanger = 1500.0f;
 // `restoring`: bits of Restoring.
 bool under(const Situation& s, int restoring) {
   for (int m = 0; m < s.hero.modifier_count; ++m)
-    if (s.scene.book.restoring[s.hero.modifiers[m].name] & restoring) return true;
+    if (s.view.constants.actions->restoring[s.hero.modifiers[m].name] & restoring) return true;
   return false;
 }
 

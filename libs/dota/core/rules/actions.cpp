@@ -19,6 +19,19 @@ bool only_hostile(const Program& program) {
   return any;
 }
 
+struct Consumable {
+  const char* name;
+  bool health, mana;
+  std::uint8_t pointless_under;
+};
+constexpr std::uint8_t kHealing = kByTango | kByFlask | kByBottle;
+constexpr Consumable kConsumables[] = {
+    {"item_tango", true, false, kHealing},  {"item_tango_single", true, false, kHealing},
+    {"item_flask", true, false, kHealing},  {"item_clarity", false, true, kByClarity | kByBottle},
+    {"item_bottle", true, true, kByBottle}, {"item_faerie_fire", true, false, 0},
+    {"item_magic_stick", true, true, 0},    {"item_magic_wand", true, true, 0},
+    {"item_cheese", true, false, 0}};
+
 }  // namespace
 
 ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const std::vector<std::string>& casts,
@@ -29,6 +42,12 @@ ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const 
                              " actions, but cast names for " + std::to_string(casts.size()));
   static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
                                                     "glyph", "shrine", "buyback", "pickup"};
+  for (const std::string& name : tables.modifiers) {
+    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
+    const int by = (begins("item_tango") ? kByTango : 0) | (begins("item_flask") ? kByFlask : 0) |
+                   (begins("item_bottle") ? kByBottle : 0) | (begins("item_clarity") ? kByClarity : 0);
+    restoring.push_back(static_cast<std::uint8_t>(by));
+  }
   for (std::size_t i = 0; i < actions.size(); ++i) {
     ActionDef def;
     def.name = actions[i].name;
@@ -59,6 +78,12 @@ ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const 
     const AbilityDef& a = tables.abilities[def.ability];
     def.tree = a.target_tree && def.target == TargetType::None;
     def.hostile = def.target == TargetType::None && only_hostile(a.program);
+    for (const Consumable& c : kConsumables) {
+      if (def.name != c.name) continue;
+      def.restores_health = c.health;
+      def.restores_mana = c.mana;
+      def.pointless_under = c.pointless_under;
+    }
     of_ability[def.ability] = static_cast<std::int16_t>(i);
     defs.push_back(def);
   }

@@ -39,6 +39,9 @@ constexpr float kWalkMargin = 600.0f;
 // How near an enemy must be for an untargeted hostile ability without a cast range to be offered.
 constexpr float kNoTargetReach = 1200.0f;
 
+// Items that restore slowly. As bits: those whose modifier a hero has.
+enum Restoring : std::uint8_t { kByTango = 1, kByFlask = 2, kByBottle = 4, kByClarity = 8 };
+
 struct ActionDef {
   std::string name;
   TargetType target = TargetType::None;
@@ -46,6 +49,8 @@ struct ActionDef {
   int ability = -1;      // Tables::abilities, items' actives included; -1: built in, or not of this patch
   bool hostile = false;  // acts on enemies around the caster only: pointless while none is near
   bool tree = false;     // takes the nearest tree
+  bool restores_health = false, restores_mana = false;  // an item that does nothing else
+  std::uint8_t pointless_under = 0;                     // Restoring: modifiers that restore the same already
 };
 
 // The vocabulary of all patches, in the order of dota.spaces.vocabulary; what a patch lacks is never offered in
@@ -53,6 +58,7 @@ struct ActionDef {
 struct ActionVocabulary {
   std::vector<ActionDef> defs;
   std::vector<std::int16_t> of_ability;  // per Tables::abilities: its action, 0 when it has none
+  std::vector<std::uint8_t> restoring;   // per Tables::modifiers: Restoring
   bool scripted_buyback = false, scripted_glyph = false, scripted_shrine = false;  // not offered to the policy
 
   // `casts`, per action: the ability or item of the tables that it casts, '' for built-in ones and those of other

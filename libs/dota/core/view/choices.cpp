@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "bots/book.hpp"
 #include "view/actions.hpp"
 #include "view/team_view.hpp"
 
@@ -131,23 +130,14 @@ void choose_dead(const TeamView& v, const SeenHero& h, Chooser& c) {
 }
 
 // Whether the action is an item that restores health or mana, and the hero needs neither: it has enough, or
-// another item of the kind restores it already.
-bool is_unneeded(const TeamView& v, const SeenHero& h, int action) {
-  const BotBook& book = *v.constants.book;
-  const bool tango = action == book.tango || action == book.tango_single;
-  const bool charges = action == book.bottle || action == book.wand || action == book.stick;
-  const bool health = tango || charges || action == book.flask || action == book.faerie || action == book.cheese;
-  const bool mana = charges || action == book.clarity;
-  if (!health && !mana) return false;
+// another item restores it already.
+bool is_unneeded(const TeamView& v, const SeenHero& h, const ActionDef& def) {
+  if (!def.restores_health && !def.restores_mana) return false;
   const SeenUnit& body = v.units[h.unit];
   const bool hurt = body.hp < kNeededBelow * body.max_hp, drained = h.mana < kNeededBelow * h.max_mana;
-  if (!(health && hurt) && !(mana && drained)) return true;
-  int slow = 0;  // bits of Restoring: what this item would restore at the same time as
-  if (tango || action == book.flask) slow = kByTango | kByFlask | kByBottle;
-  if (action == book.clarity) slow = kByClarity | kByBottle;
-  if (action == book.bottle) slow = kByBottle;
+  if (!(def.restores_health && hurt) && !(def.restores_mana && drained)) return true;
   for (int m = 0; m < h.modifier_count; ++m)
-    if (book.restoring[h.modifiers[m].name] & slow) return true;
+    if (v.constants.actions->restoring[h.modifiers[m].name] & def.pointless_under) return true;
   return false;
 }
 
@@ -164,7 +154,7 @@ void choose_living(const TeamView& v, const SeenHero& h, bool may_move, bool onl
     if (action == kNoAction) return;
     for (int i = 0; i < c.count; ++i)
       if (c.list[i] == action) return;  // two of the same item
-    if (only_needed && is_unneeded(v, h, action)) return;
+    if (only_needed && is_unneeded(v, h, actions.defs[action])) return;
     if (c.count < kMaxAvailable && c.cast_possible(actions.defs[action], t.abilities[ability], reach))
       c.offer(action);
   };
