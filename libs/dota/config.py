@@ -136,8 +136,8 @@ class GameConfig(_Section):
         "bots are exempt.")
     save_consumables: bool = Field(
         False, description="Offer a policy items that restore health or mana only while less than 75 % of it is left "
-        "and no other of the kind restores it. Without this a random policy uses them up on the way to its lane. "
-        "Not in the paper; bots are exempt.")
+        "and no other of the kind restores it. Without this, trained policies used them up on the way to "
+        "their lanes. Not in the paper; bots are exempt.")
     hide_unseen: bool = Field(
         False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")

@@ -56,3 +56,15 @@ def test_a_second_item_does_not_restore_at_the_same_time() -> None:
     for _ in range(3):
         game.step()
     assert restoring(game, 0.5) == set()
+
+
+@pytest.mark.parametrize(("health", "is_offered"), [(1.0, False), (0.74, True)])
+def test_what_heals_at_once_is_saved_too(health: float, is_offered: bool) -> None:
+    game = VecGame(duel(save_consumables=True), 1, seed=1)
+    for _ in range(20):
+        game.step()
+    unit = hero_unit(game)
+    assert "item_faerie_fire" in unit["items"]
+    game._core.set_hp(0, unit["slot"], unit["max_hp"] * health)
+    game._core.observe(0)
+    assert ("item_faerie_fire" in offered(game)) == is_offered

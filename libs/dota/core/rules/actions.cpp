@@ -19,10 +19,11 @@ bool only_hostile(const Program& program) {
   return any;
 }
 
+// An item that restores health or mana and does nothing else.
 struct Consumable {
   const char* name;
   bool health, mana;
-  std::uint8_t pointless_under;
+  std::uint8_t pointless_under;  // as in ActionDef
 };
 constexpr std::uint8_t kHealing = kByTango | kByFlask | kByBottle;
 constexpr Consumable kConsumables[] = {
@@ -40,14 +41,14 @@ ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const 
   if (casts.size() != actions.size())
     throw std::runtime_error("the vocabulary has " + std::to_string(actions.size()) +
                              " actions, but cast names for " + std::to_string(casts.size()));
-  static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
-                                                    "glyph", "shrine", "buyback", "pickup"};
   for (const std::string& name : tables.modifiers) {
     const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
     const int by = (begins("item_tango") ? kByTango : 0) | (begins("item_flask") ? kByFlask : 0) |
                    (begins("item_bottle") ? kByBottle : 0) | (begins("item_clarity") ? kByClarity : 0);
     restoring.push_back(static_cast<std::uint8_t>(by));
   }
+  static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
+                                                    "glyph", "shrine", "buyback", "pickup"};
   for (std::size_t i = 0; i < actions.size(); ++i) {
     ActionDef def;
     def.name = actions[i].name;

@@ -39,7 +39,7 @@ constexpr float kWalkMargin = 600.0f;
 // How near an enemy must be for an untargeted hostile ability without a cast range to be offered.
 constexpr float kNoTargetReach = 1200.0f;
 
-// Items that restore slowly. As bits: those whose modifier a hero has.
+// Bits of the items whose modifier restores health or mana for some seconds.
 enum Restoring : std::uint8_t { kByTango = 1, kByFlask = 2, kByBottle = 4, kByClarity = 8 };
 
 struct ActionDef {
@@ -50,7 +50,7 @@ struct ActionDef {
   bool hostile = false;  // acts on enemies around the caster only: pointless while none is near
   bool tree = false;     // takes the nearest tree
   bool restores_health = false, restores_mana = false;  // an item that does nothing else
-  std::uint8_t pointless_under = 0;                     // Restoring: modifiers that restore the same already
+  std::uint8_t pointless_under = 0;                     // Restoring: modifiers under which it adds nothing
 };
 
 // The vocabulary of all patches, in the order of dota.spaces.vocabulary; what a patch lacks is never offered in
