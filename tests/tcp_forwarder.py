@@ -1,17 +1,16 @@
 """TCP ports on loopback, and a forwarder of connections to a server."""
 
 import asyncio
-import socket
 import ssl
 import threading
 from contextlib import suppress
 
+from five.local.cluster import free_ports
+
 
 def free_port() -> int:
     """Return a port that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
 
 
 class TcpForwarder:

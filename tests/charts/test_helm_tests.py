@@ -21,6 +21,7 @@ import uvicorn
 import yaml
 
 from five.agent.config import SchedulesConfig
+from five.local.cluster import free_ports
 from five.services.controller.http.app import create_app
 from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.dependencies import Context
@@ -34,12 +35,6 @@ from tests.charts.rendering import CHART, ROOT, Values, find, objects
 
 DEFAULTS = Values("defaults")
 SCRIPTS = CHART / "files/tests"
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
@@ -56,7 +51,7 @@ def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedPro
 @contextmanager
 def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None) -> Iterator[int]:
     """Start a server with the rendered command, configuration and users, in a local folder and at a local port."""
-    port = free_port()
+    (port,) = free_ports(1)
     folder.mkdir()
     (folder / "users").mkdir()
     (folder / "users/users.acl").write_text(secret("redis-users")[f"{role}.acl"])
@@ -154,7 +149,7 @@ class Api:
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
         gate = Authenticator(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
         app = create_app(Context("trial", self.state, self.store, SchedulesConfig(), gate))
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", self.port, log_level="error"))
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()

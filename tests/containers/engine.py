@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,8 @@ from typing import Any, TypeVar
 
 import httpx
 import yaml
+
+from five.local.cluster import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = os.environ.get("DOCKER", "docker")
@@ -87,7 +88,7 @@ class Project:
         self._files = [part for file in ("docker-compose.yml", *(f"deploy/compose/{name}" for name in over))
                        for part in ("-f", file)]
         _output(["deploy/compose/make-env.sh", str(secrets)], True, 30, None)
-        self.port, self.prometheus_port = _free_ports(2)
+        self.port, self.prometheus_port = free_ports(2)
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("FIVE_")}
         self._env |= {"FIVE_PORT": str(self.port), "FIVE_PROMETHEUS_PORT": str(self.prometheus_port),
                       "FIVE_VERSION": VERSION}
@@ -206,13 +207,3 @@ def _is_here(pid: int, container: str) -> bool:
     """Return whether a process belongs to the container and to this host; the engine may run on another host."""
     groups = Path(f"/proc/{pid}/cgroup")
     return groups.exists() and inspect(container)["Id"] in groups.read_text()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [int(s.getsockname()[1]) for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports

@@ -104,6 +104,7 @@ def test_refused_write_names_the_reason(client: redis.Redis) -> None:
 def serve() -> Iterator[Serve]:
     """Return a client of a server that sends ``answer`` after the first request, then closes unless ``silent``."""
     opened: list[socket.socket] = []
+    threads: list[threading.Thread] = []
 
     def start(answer: bytes, silent: bool = False) -> redis.Redis:
         listener = socket.create_server(("127.0.0.1", 0))
@@ -117,11 +118,14 @@ def serve() -> Iterator[Serve]:
             if not silent:
                 connection.shutdown(socket.SHUT_WR)
 
-        threading.Thread(target=accept, daemon=True).start()
+        threads.append(threading.Thread(target=accept, daemon=True))
+        threads[-1].start()
         return redis.Redis(port=listener.getsockname()[1], driver_info=None, socket_timeout=0.1 if silent else 5.0,
                            retry=Retry(NoBackoff(), 0), protocol=2)
 
     yield start
+    for thread in threads:
+        thread.join(5.0)
     for one in opened:
         one.close()
 

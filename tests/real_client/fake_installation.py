@@ -1,9 +1,9 @@
 """An installation of Dota 2 whose program is the fake client."""
 
-import socket
 import sys
 from pathlib import Path
 
+from five.local.cluster import free_ports
 from five.real_client.client_process import ClientOptions
 from tests.real_client.fake_faults import FakeInstallation
 from tests.real_client.test_installation import install
@@ -21,6 +21,5 @@ def install_fake(steam: Path) -> FakeInstallation:
 
 def free_ports_options() -> ClientOptions:
     """Return options with two free ports."""
-    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
-        ports = first.getsockname()[1], second.getsockname()[1]
-    return ClientOptions(ticks=4, ports=ports)
+    first, second = free_ports(2)
+    return ClientOptions(ticks=4, ports=(first, second))

@@ -7,6 +7,7 @@ import time
 import grpc.aio
 import pytest
 
+from five.local.cluster import free_ports, is_free
 from five.protos.valve import dotaservice_pb2 as pb
 from five.run.config import RunConfig
 from five.services.dotaservice.server import MAX_REQUEST_MEBIBYTES, open_rpc, start_server
@@ -14,10 +15,8 @@ from rapid.config import RpcConfig
 from tests.services.dotaservice_client import DIRE, RADIANT, Client, answer, game_config
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def first_of_two_free_ports() -> int:
+    return next(port for port in free_ports(100) if is_free("127.0.0.1", port + 1))
 
 
 def config(**settings: object) -> RunConfig:
@@ -25,7 +24,7 @@ def config(**settings: object) -> RunConfig:
 
 
 async def test_games_have_consecutive_ports() -> None:
-    first = free_port()
+    first = first_of_two_free_ports()
     server = await start_server(config(port=first, games=2))
     try:
         assert server.ports == [first, first + 1]
@@ -35,13 +34,11 @@ async def test_games_have_consecutive_ports() -> None:
 
 
 async def test_a_taken_port_is_refused_and_frees_the_others() -> None:
-    taken = free_port()
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", taken))
-        other.listen()
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken}"):
-            await start_server(config(port=taken - 1, games=2))
-    server = await start_server(config(port=taken - 1, games=2))
+    first = first_of_two_free_ports()
+    with socket.create_server(("127.0.0.1", first + 1)):
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{first + 1}"):
+            await start_server(config(port=first, games=2))
+    server = await start_server(config(port=first, games=2))
     await server.stop(0)
 
 
