@@ -109,7 +109,7 @@ def test_file_overrides_its_preset(tmp_path: Path) -> None:
     found, preset = load(path), load("laptop-1v1")
     assert (found.name, found.game.max_game_seconds, found.services.rollout.games) == ("mine", 90.0, 3)
     assert found.game.hero_pool == preset.game.hero_pool and found.model == preset.model
-    assert found.services.rollout.games_per_past_opponent == preset.services.rollout.games_per_past_opponent == 26
+    assert found.services.rollout.games_per_past_opponent == preset.services.rollout.games_per_past_opponent == 52
     assert load(path, ["services.rollout.games=5", "services.optimizer.optimizers=4"]).services.rollout.games == 5
 
 

@@ -86,7 +86,7 @@ def test_value_that_fails_only_in_use_is_refused(override: str, path: str) -> No
 def test_more_games_than_fit_into_a_request_are_refused(override: str, keys: str) -> None:
     """The two teams of a game act in one request of their group."""
     with pytest.raises(ConfigError, match="max_batch 256 is below the 258 team-steps") as error:
-        load("laptop-1v1", [override])
+        load("laptop-1v1", ["services.inference.max_batch=256", override])
     assert f"({keys})" in str(error.value)
     assert load("laptop-1v1", [override, "services.inference.max_batch=258"]).services.inference.max_batch == 258
 
