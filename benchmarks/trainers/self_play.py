@@ -7,7 +7,7 @@ import numpy.typing as npt
 from dota.gymnasium_vector_env import DotaVectorEnv
 
 Array = npt.NDArray[Any]
-ROWS = 256  # heroes that play at once, as in the preset: 128 games of two
+ROWS = 512  # heroes that play at once, as in the preset: 256 games of two
 WIDTH = 96  # units of encoder and LSTM: some 317,000 parameters, where the preset's network has 303,764
 UNROLL = 16  # steps of a sample, the preset's learning.lstm_unroll_length
 LEARNING_RATE = 1e-3
