@@ -55,7 +55,8 @@ def test_run_in_use_is_neither_resumed_nor_overwritten(tmp_path: Path) -> None:
 
 def test_changes_on_resume_are_listed_and_need_consent(tmp_path: Path) -> None:
     folder = made(tmp_path, "seed=1")
-    change = ("seed=7", "learning.ppo_clip=0.1", "services.rollout.games=128")  # the last one is the value it has
+    same = f"services.rollout.games={load_stored(folder.config).services.rollout.games}"
+    change = ("seed=7", "learning.ppo_clip=0.1", same)
     with pytest.raises(ConfigError, match=r"--accept-changes.*\n  seed: 1 -> 7\n  learning.ppo_clip: 0.2 -> 0.1$"):
         resumed(tmp_path, *change)
     assert load_stored(folder.config).seed == 1
