@@ -148,7 +148,7 @@ class GameConfig(_Section):
     offset_cell: float = Field(100.0, ge=1, le=MAP_SIDE / 4, description="World units that one step of an offset is "
                                "worth: four of them, the largest offset, reach across the map at most.")
     scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(
-        [], description="Actions that stay with the script and are not offered to the policy.")
+        [], description="Actions that neither policies nor bots may take, until a surgery offers them.")
     observation: ObservationConfig = Field(default_factory=lambda: ObservationConfig(),
                                            description="Slots of the observation.")
     consumables: ConsumablesConfig = Field(default_factory=lambda: ConsumablesConfig(),

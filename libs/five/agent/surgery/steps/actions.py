@@ -1,4 +1,4 @@
-"""Step that offers scripted actions to the policy."""
+"""Step that offers actions of `game.scripted_actions`, which nobody takes before."""
 
 from typing import Annotated, Literal
 
