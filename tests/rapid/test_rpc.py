@@ -111,6 +111,8 @@ async def act(stub: Any, metadata: Any, message: Any) -> Any:
     except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
         answer = grpc.aio.EOF
     if answer is grpc.aio.EOF:
+        if await call.details() == "Internal error from Core":  # the refusal met the write; clients retry that
+            return await act(stub, metadata, message)
         raise CallFailed(await call.code(), "here", "Act", await call.details())
     call.cancel()
     return answer

@@ -45,6 +45,7 @@ def test_past_version_in_bfloat16_equals_float32(heroes: int, monkeypatch: pytes
     """Autocast rounds the layers' weights at each step anyway."""
     for name in ("loading.is_supported", "loading.freeze"):
         monkeypatch.setattr(f"five.services.inference.{name}", lambda policy: False)
+    monkeypatch.setattr("five.agent.compute._has_bfloat16_products", lambda device_type: True)
     torch.manual_seed(0)
     config = SMALL.model_copy(update={"precision": "bfloat16"})
     loader, made = PolicyLoader(layout(heroes), config, torch.device("cpu")), Policy(layout(heroes), config)
