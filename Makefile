@@ -51,7 +51,7 @@ help:
 	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
 	@echo "make build PGO=1                               a faster core by profile-guided optimisation (gcc)"
 	@echo "make docs                                      the documentation site in build/site, strict"
-	@echo "make bench-trainers [SECONDS=120] [ROUNDS=2]   speed of whole runs, of Sample Factory's and PufferLib's"
+	@echo "make bench-trainers [SECONDS=120] [ROUNDS=2]   speed of whole runs, of Sample Factory's and PufferLib's; LEARN=20: learning"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -147,11 +147,13 @@ bench: build
 	@for what in game env inference experience optimizer publish rest train; do $(VENV)/bin/five bench $$what || exit 1; done
 
 PEERS := build/peers
-# On an idle machine. The other trainers are those of `make test-env`.
+# On an idle machine. The other trainers are those of `make test-env`. LEARN=20 trains each for 20 minutes and compares
+# what they learned.
 SECONDS ?= 120
 ROUNDS ?= 2
 bench-trainers: build $(PEERS)/sample-factory/installed $(PEERS)/pufferlib/installed
-	@PYTHONPATH=libs:. $(PY) benchmarks/trainers/compare.py --seconds $(SECONDS) --rounds $(ROUNDS)
+	@PYTHONPATH=libs:. $(PY) $(if $(LEARN),benchmarks/trainers/last_hits.py --minutes $(LEARN), \
+	  benchmarks/trainers/compare.py --seconds $(SECONDS) --rounds $(ROUNDS))
 
 # ---- containers -------------------------------------------------------------------------------------------------
 
@@ -314,7 +316,7 @@ test-chart: build $(CHECKOV)/bin/checkov
 	  apt-get update -qq > /dev/null && \
 	  apt-get install -qq -y --no-install-recommends prometheus docker-registry > /dev/null; } || \
 	  { echo "five: promtool and docker-registry are needed: apt-get install prometheus docker-registry"; exit 1; }
-	@$(PY) -m pytest tests/charts tests/k8s -m chart
+	@$(PYTEST) -n $(JOBS) -m chart tests/charts tests/k8s
 
 # Install, upgrade and remove releases on the cluster of KUBECONFIG, in a namespace five that is created and deleted. With
 # VALUES=file (registry, storage class) `helm test` runs too. TAG=tag, a second image tag in that registry, is what the

@@ -36,8 +36,8 @@ def five(seconds: float) -> dict[str, float]:
             "hero_steps_per_cpu_second": speed.hero_steps_per_cpu_second}
 
 
-def other(trainer: str, seconds: float) -> dict[str, float]:
-    """Measure another project's trainer in its own virtual environment.
+def other(trainer: str, seconds: float, *options: str) -> dict[str, float]:
+    """Measure another project's trainer in its own virtual environment, with options of its script.
 
     Raises FileNotFoundError if that is not installed, and CalledProcessError if the trainer fails.
     """
@@ -47,8 +47,8 @@ def other(trainer: str, seconds: float) -> dict[str, float]:
     script = HERE / f"train_{trainer.replace('-', '_')}.py"
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "speed.json")
-        subprocess.run([python, script, output, str(seconds)], cwd=folder, check=True, stdout=subprocess.DEVNULL,
-                       env=os.environ | {"PYTHONPATH": str(ROOT / "libs")})
+        subprocess.run([python, script, output, str(seconds), *options], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT / "libs")})
         found: dict[str, float] = json.loads(output.read_text(encoding="utf-8"))
     return found
 

@@ -13,7 +13,7 @@ class Speed:
     """Hero-steps learned from a second, and the processor time for them, after a warm-up.
 
     The processor time is that of this process and of all its children that still run. ``seconds`` follow
-    ``WARM_UP_SECONDS`` from the first call of `observe`.
+    ``WARM_UP_SECONDS`` from the first call of `observe`. ``hero_steps`` are those of the last call.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -21,9 +21,11 @@ class Speed:
         self._first: float | None = None
         self._begin: tuple[float, float, int] | None = None
         self._last: tuple[float, float, int] | None = None
+        self.hero_steps = 0
 
     def observe(self, hero_steps: int) -> bool:
         """Record the hero-steps learned from until now. Return whether the measurement is complete."""
+        self.hero_steps = hero_steps
         now = time.monotonic()
         if self._first is None:
             self._first = now

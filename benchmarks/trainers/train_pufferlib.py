@@ -1,6 +1,8 @@
 """Speed of PufferLib 3 on the games of ``laptop-1v1``, in its own process.
 
-    PYTHONPATH=libs python benchmarks/trainers/train_pufferlib.py OUTPUT SECONDS
+    PYTHONPATH=libs python benchmarks/trainers/train_pufferlib.py OUTPUT SECONDS [--learn]
+
+With ``--learn`` it is also trained at settings to learn with, and its policy plays a bot in the end.
 
 PufferLib 3 carries one array an agent, so that the mask travels behind the observation in the same row.
 """
@@ -12,11 +14,23 @@ from typing import Any
 import numpy as np
 import pufferlib
 import pufferlib.models
+import pufferlib.pytorch
 import torch
+from bot_games import Act, play_bot
 from gymnasium.spaces import Box
 from measurement import Speed
 from pufferlib import pufferl
-from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, self_play
+from self_play import (
+    LEARNING_DISCOUNT,
+    LEARNING_ENTROPY,
+    LEARNING_MINIBATCH,
+    LEARNING_RATE,
+    ROWS,
+    UNROLL,
+    WIDTH,
+    Array,
+    self_play,
+)
 
 
 class Games(pufferlib.PufferEnv):  # type: ignore[misc]
@@ -69,14 +83,31 @@ class MaskedPolicy(pufferlib.models.Default):  # type: ignore[misc]
         return self.decoder(hidden).masked_fill(self._forbidden, -1e8), self.value(hidden)
 
 
-def main(output: Path, seconds: float) -> None:
-    """Train, then write the speed to ``output``."""
+def actor(policy: pufferlib.models.LSTMWrapper, rows: int) -> Act:
+    """Return the policy at the start of ``rows`` games."""
+    state: dict[str, Any] = {"lstm_h": torch.zeros(rows, WIDTH), "lstm_c": torch.zeros(rows, WIDTH)}
+
+    def act(observations: Array, masks: Array) -> Array:
+        seen = torch.from_numpy(np.concatenate([observations, masks], 1, dtype=np.float32))
+        with torch.no_grad():
+            logits, _ = policy.forward_eval(seen, state)
+        found: Array = pufferlib.pytorch.sample_logits(logits)[0].numpy()
+        return found
+
+    return act
+
+
+def main(output: Path, seconds: float, learn: bool) -> None:
+    """Train, then write the speed to ``output``, and with ``learn`` the results of games against a bot."""
     sys.argv = sys.argv[:1]  # PufferLib reads its options from the command line
     options = pufferl.load_config("default")
     options["train"].update(
         env="laptop-1v1", device="cpu", optimizer="adam", learning_rate=LEARNING_RATE, use_rnn=True,
         bptt_horizon=UNROLL, batch_size=ROWS * UNROLL, minibatch_size=ROWS * UNROLL, update_epochs=1,
         total_timesteps=10**9, checkpoint_interval=10**9)
+    if learn:
+        options["train"].update(minibatch_size=LEARNING_MINIBATCH, ent_coef=LEARNING_ENTROPY, gamma=LEARNING_DISCOUNT,
+                                gae_lambda=0.95)
     env = Games(ROWS)
     policy = pufferlib.models.LSTMWrapper(env, MaskedPolicy(env), WIDTH, WIDTH)
     trainer = pufferl.PuffeRL(options["train"], env, policy)
@@ -85,8 +116,9 @@ def main(output: Path, seconds: float) -> None:
         trainer.evaluate()
         trainer.train()
     trainer.utilization.stop()
-    speed.write(output, parameters=trainer.model_size)
+    games = play_bot(lambda env: actor(policy, env.num_envs)) if learn else {}
+    speed.write(output, parameters=trainer.model_size, hero_steps=speed.hero_steps, **games)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), "--learn" in sys.argv[3:])

@@ -1,9 +1,9 @@
 """Speed of Sample Factory 2 on the games of ``laptop-1v1``.
 
-    PYTHONPATH=libs python benchmarks/trainers/train_sample_factory.py OUTPUT SECONDS
+    PYTHONPATH=libs python benchmarks/trainers/train_sample_factory.py OUTPUT SECONDS [--learn]
 
 Two sampling processes play half of the rows each. Sample Factory 2.1 knows no masks: a choice that is not allowed
-does nothing.
+does nothing. With ``--learn`` it is also trained at settings to learn with, and its policy plays a bot in the end.
 """
 
 import sys
@@ -14,12 +14,28 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
+from bot_games import Act, play_bot
 from measurement import Speed
+from sample_factory.algo.learning.learner import Learner
 from sample_factory.algo.runners.runner import AlgoObserver, Runner
+from sample_factory.algo.utils.rl_utils import prepare_and_normalize_obs
 from sample_factory.cfg.arguments import parse_full_cfg, parse_sf_args
 from sample_factory.envs.env_utils import register_env
+from sample_factory.model.actor_critic import create_actor_critic
+from sample_factory.model.model_utils import get_rnn_size
 from sample_factory.train import make_runner
-from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, self_play
+from self_play import (
+    LEARNING_DISCOUNT,
+    LEARNING_ENTROPY,
+    LEARNING_MINIBATCH,
+    LEARNING_RATE,
+    ROWS,
+    UNROLL,
+    WIDTH,
+    Array,
+    self_play,
+)
 
 WORKERS = 2
 
@@ -74,8 +90,33 @@ class Observer(AlgoObserver):
             threading.Event().wait(0.1)
 
 
-def main(output: Path, seconds: float) -> None:
-    """Train, then write the speed to ``output``."""
+def trained(cfg: Any, env: Any) -> Any:
+    """Return the network of the last checkpoint of a training."""
+    spaces = gymnasium.spaces.Dict({"obs": env.single_observation_space}), env.single_action_space
+    network = create_actor_critic(cfg, *spaces)
+    network.eval()
+    checkpoints = Learner.get_checkpoints(Learner.checkpoint_dir(cfg, 0), "checkpoint_*")
+    network.load_state_dict(Learner.load_checkpoint(checkpoints, torch.device("cpu"))["model"])
+    return network
+
+
+def actor(cfg: Any, env: Any) -> Act:
+    """Return the trained policy at the start of the rows' games."""
+    network, state = trained(cfg, env), [torch.zeros(env.num_envs, get_rnn_size(cfg))]
+
+    def act(observations: Array, masks: Array) -> Array:
+        with torch.no_grad():
+            seen = prepare_and_normalize_obs(network, {"obs": torch.from_numpy(observations)})
+            chosen = network(seen, state[0])
+        state[0] = chosen["new_rnn_states"]
+        found: Array = chosen["actions"].numpy().reshape(-1)
+        return found
+
+    return act
+
+
+def main(output: Path, seconds: float, learn: bool) -> None:
+    """Train, then write the speed to ``output``, and with ``learn`` the results of games against a bot."""
     register_env("laptop-1v1", make)
     with tempfile.TemporaryDirectory() as folder:
         arguments = {
@@ -86,15 +127,19 @@ def main(output: Path, seconds: float) -> None:
             "normalize_input": False, "learning_rate": LEARNING_RATE, "env_frameskip": 1,
             "decorrelate_experience_max_seconds": 0, "log_to_file": False, "save_every_sec": 10**6,
             "use_record_episode_statistics": False}
+        if learn:
+            arguments |= {"batch_size": LEARNING_MINIBATCH, "exploration_loss_coeff": LEARNING_ENTROPY,
+                          "gamma": LEARNING_DISCOUNT, "gae_lambda": 0.95}
         options = [f"--{name}={value}" for name, value in arguments.items()]
         parser, _ = parse_sf_args(options)
-        _, runner = make_runner(parse_full_cfg(parser, options))
+        cfg, runner = make_runner(parse_full_cfg(parser, options))
         observer = Observer(Speed(seconds))
         runner.register_observer(observer)
         runner.init()
         runner.run()
-        observer.speed.write(output)
+        games = play_bot(lambda env: actor(cfg, env)) if learn else {}
+        observer.speed.write(output, hero_steps=observer.speed.hero_steps, **games)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), "--learn" in sys.argv[3:])

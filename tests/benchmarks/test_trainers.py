@@ -3,9 +3,11 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from benchmarks.trainers import measurement
+from benchmarks.trainers.bot_games import play_bot
 from benchmarks.trainers.self_play import self_play
 
 
@@ -46,3 +48,17 @@ def test_trainers_play_the_preset_against_themselves():
     observations, infos = games.reset(seed=1)
     assert observations.shape == (4, *games.single_observation_space.shape) and games.team.config.frameskip == 8
     assert infos["action_mask"].shape == (4, games.single_action_space.n)
+
+
+def test_games_against_a_bot_are_summed_over_both_sides():
+    rng, begun = np.random.default_rng(1), []
+
+    def begin(env):
+        begun.append((env.num_envs, int(env.team.team_of[0]), env.team.config.randomisation.gold))
+        return lambda observations, masks: (rng.random(masks.shape) * masks).argmax(-1)
+
+    found = play_bot(begin, games=4)
+    assert begun == [(2, 0, 0.0), (2, 1, 0.0)]
+    # Random play neither beats the bot nor lasts to the time limit of 15 minutes.
+    assert (found["won"], found["drawn"], found["lost"]) == (0, 0, 4) and 4 < found["minutes"] < 60
+    assert found["last_hits"] >= 0

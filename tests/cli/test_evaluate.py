@@ -12,7 +12,7 @@ from dota.replay import Replay
 from five.agent.model.policy import Policy
 from five.cli.evaluate import evaluate
 from five.cli.main import main
-from five.evaluation.archived_versions import VersionNotArchived
+from five.evaluation.archived_versions import ArchivedVersions, VersionNotArchived
 from five.run.load import ConfigError
 from tests.cli.test_ladder import ended_run
 
@@ -61,6 +61,29 @@ def test_greedy_match_against_a_version_prints_text(tmp_path: Path, capsys: pyte
     replay = folder.path / "replays" / "version-4-version-0-3.replay"
     assert f"five watch {replay}" in out
     Replay.load(replay)
+
+
+def test_only_the_evaluated_version_has_the_temperature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                         capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ended_run(tmp_path / "runs")
+    act, weights = Policy.act, list[torch.Tensor]()
+
+    def watched(self: Policy, *arguments: Any, **options: Any) -> Any:
+        if not any(self.heads.unit.weight.equal(weight) for weight in weights):
+            weights.append(self.heads.unit.weight)
+        return act(self, *arguments, **options)
+
+    monkeypatch.setattr(Policy, "act", watched)
+    monkeypatch.chdir(tmp_path)
+    assert main(["eval", "--run", "trial", "--against", "0", "--games", "2", "--temperature", "0.5"]) == 0
+    (newest, _), (first, _) = (ArchivedVersions(folder).load(version)[1].heads.unit.parameters() for version in (4, 0))
+    assert len(weights) == 2 and weights[0].equal(newest / 0.5) and weights[1].equal(first)
+    capsys.readouterr()
+    for wrong in ("0", "-1", "nan", "1000", "--greedy"):
+        with pytest.raises(SystemExit):
+            main(["eval", "--run", "trial", "--temperature", "1" if wrong == "--greedy" else wrong, *(
+                [wrong] if wrong == "--greedy" else [])])
+        assert "--temperature" in capsys.readouterr().err
 
 
 def test_eval_prints_how_heroes_died(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,14 +14,14 @@ def test_several_processes_play_every_game_once(shared_agent: PackedAgent, tmp_p
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "BOTS", {"random": BOTS["random"]})
     monkeypatch.setattr(evaluation, "CHUNK_PAIRS", 1)
-    journal, sha256, said = tmp_path / "games.jsonl", shared_agent.card.weights_sha256, list[str]()
-    weights = WeightsFile(shared_agent.path / WEIGHTS, sha256, shared_agent.spec)
+    journal, said = tmp_path / "games.jsonl", list[str]()
+    weights = WeightsFile(shared_agent.path / WEIGHTS, shared_agent.card.weights_sha256, shared_agent.spec)
     play_games(journal, weights, 0, 1)
-    once = recorded_games(journal, sha256, 0)
+    once = recorded_games(journal, weights, 0)
     play_games(journal, weights, 0, 3, 2, said.append)
-    games = recorded_games(journal, sha256, 0)
+    games = recorded_games(journal, weights, 0)
     assert [(row.pair, row.side) for row in games.games] == [(pair, side) for pair in range(3) for side in (0, 1)]
     assert games.games[:2] == once.games  # what was played is not played again
     (line,) = said
     assert line.startswith("random: 6 games, score ")
-    assert recorded_games(journal, sha256, 1).games == []  # of another seed
+    assert recorded_games(journal, weights, 1).games == []  # of another seed

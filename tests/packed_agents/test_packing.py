@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dota import playback
@@ -10,14 +11,17 @@ from dota.replay import Replay
 from dota.rule_changes import REVISION
 from dota.vec_game import BOTS, STATS
 from five import yaml_core
+from five.agent.model.temperature import at_temperature
 from five.evaluation.archived_versions import VersionNotArchived
 from five.evaluation.match import Contestant, play
 from five.packed_agents import evaluation, packing
 from five.packed_agents.card import TrainingFacts
 from five.packed_agents.errors import AgentUnavailable
-from five.packed_agents.folder import CONFIG, GAMES, PackedAgent
+from five.packed_agents.evaluation import WeightsFile
+from five.packed_agents.folder import CONFIG, GAMES, WEIGHTS, PackedAgent
 from five.packed_agents.games import parse_games
 from five.packed_agents.packing import pack, portable_config, renew
+from five.packed_agents.policy import policy_of
 from five.run.load import load, validate
 from tests.packed_agents.tiny_agent import VERSION, ended_run, request
 
@@ -50,6 +54,22 @@ def test_the_evaluation_plays_the_packed_weights(shared_agent: PackedAgent) -> N
     for played, row in zip(sorted(match.games), rows, strict=True):
         assert [round(float(value), 3) for value in played.statistics[0]] == row.own
         assert (played.score, round(played.seconds, 3)) == (row.score, row.seconds)
+
+
+def test_an_agent_plays_at_its_temperature(shared_agent: PackedAgent, tmp_path: Path) -> None:
+    archive = ended_run(tmp_path / "runs")
+    hot = pack(archive, request(name="hot"), tmp_path / "agents")
+    cold = pack(archive, request(name="cold", temperature=0.25), tmp_path / "agents")
+    assert (cold.card.temperature, shared_agent.card.temperature) == (0.25, 1.0)
+    assert parse_games((cold.path / GAMES).read_bytes()).temperature == 0.25
+    assert len(list((archive.folder.path / "agent-games").iterdir())) == 2  # games of one are not those of the other
+    assert cold.card.check.hash != hot.card.check.hash
+    evaluated = WeightsFile(cold.path / WEIGHTS, cold.card.weights_sha256, cold.spec, 0.25).policy().state_dict()
+    cooled = policy_of(cold.spec, at_temperature(hot.tensors(), 0.25)).state_dict()
+    for name, tensor in cold.policy().state_dict().items():
+        assert tensor.equal(cooled[name]) and tensor.equal(evaluated[name]), name
+    for name, array in cold.tensors().items():  # which a training goes on from
+        np.testing.assert_array_equal(array, hot.tensors()[name], err_msg=name)
 
 
 def test_a_name_that_exists_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_shipped_agent_plays_as_its_card_says(path: Path) -> None:
     assert card.name == agent.path.name and card.training.commit != "unknown"
     games = parse_games((agent.path / card.games_file).read_bytes())
     assert card.games_file == GAMES and games.weights_sha256 == card.weights_sha256 and games.rules == card.rules
-    assert games.scores() == card.scores
+    assert games.scores() == card.scores and games.temperature == card.temperature
     policy = agent.policy()
     check = card.check
     assert check.against == "scripted-easy"

@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       "this process; continues an interrupted evaluation. By default those that have been played")
     pack.add_argument("--seed", type=numbers.seed, default=0, help="seed of the evaluation games")
     pack.add_argument("--processes", type=numbers.integer(1, 1024), default=1, help="processes that play the games")
+    pack.add_argument("--temperature", type=numbers.temperature, default=1.0, metavar="T",
+                      help="temperature at which the agent plays, here and from then on; training is at 1, and lower "
+                      "ones prefer probable actions")
     pack.add_argument("--into", type=Path, metavar="FOLDER", help="parent folder; by default agents/")
     pack.add_argument("--summary", default="", help="sentence for the card; by default made of the other facts")
     pack.add_argument("--license", default="", help="license of the weights; by default Apache-2.0")
@@ -97,7 +100,8 @@ def _pack(arguments: argparse.Namespace) -> int:
         return training_facts(folder, archive.config, version, given, arguments.cost)
 
     request = PackRequest(arguments.name, arguments.version, facts, arguments.weakness, arguments.summary,
-                          arguments.license or LICENSE, arguments.games, arguments.seed, arguments.processes)
+                          arguments.license or LICENSE, arguments.games, arguments.seed, arguments.processes,
+                          arguments.temperature)
     into = arguments.into or next(iter(agent_folders()), Path("agents"))
     print(pack(archive, request, into, print).path)
     return 0

@@ -76,7 +76,11 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--seed", type=numbers.seed, default=0)
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
 
-    evaluate.add_argument("--greedy", action="store_true", help="take the most probable actions; plays in this process")
+    choice = evaluate.add_mutually_exclusive_group()
+    choice.add_argument("--greedy", action="store_true", help="take the most probable actions; plays in this process")
+    choice.add_argument("--temperature", type=numbers.temperature, metavar="T", help="sample actions at this "
+                        "temperature, in this process: below 1 probable actions are taken more often than in "
+                        "training; by default 1, and a packed agent's own")
     evaluate.add_argument("--offline", action="store_true",
                           help="play in this process; a run that has ended is always played here")
     evaluate.add_argument("--deaths", action="store_true",
@@ -199,9 +203,11 @@ def run(arguments: argparse.Namespace) -> int:
             require_agent_alone(arguments)
             if arguments.agent:
                 return evaluate_agent(arguments.agent, arguments.against, arguments.games, arguments.seed,
-                                      arguments.json, arguments.greedy, arguments.replay, arguments.deaths)
+                                      arguments.json, arguments.greedy, arguments.replay, arguments.deaths,
+                                      arguments.temperature)
             return evaluate(find_run(arguments.run), arguments.version, arguments.against, arguments.games,
-                            arguments.seed, arguments.json, arguments.greedy, arguments.offline, arguments.deaths)
+                            arguments.seed, arguments.json, arguments.greedy, arguments.offline, arguments.deaths,
+                            arguments.temperature)
         case "games":
             from five.cli.games import games
 

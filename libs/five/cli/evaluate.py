@@ -32,30 +32,32 @@ MATCH_SECONDS = 3600.0
 
 
 def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
-             greedy: bool = False, offline: bool = False, deaths: bool = False) -> int:
+             greedy: bool = False, offline: bool = False, deaths: bool = False, temperature: float | None = None
+             ) -> int:
     """Play a match and print the result, with ``deaths`` also how heroes died. Return the exit status.
 
     A running run's evaluator plays it. For a run that has ended, for a packed agent as the opponent, and with
-    ``offline``, ``greedy`` or ``deaths``, this process plays it from archived versions. Raises RunUnavailable,
-    CallFailed, ConfigError, AgentUnavailable.
+    ``offline``, ``greedy``, ``deaths`` or a ``temperature``, this process plays it from archived versions. Raises
+    RunUnavailable, CallFailed, ConfigError, AgentUnavailable.
     """
     from dota.vec_game import BOTS
 
-    here = offline or greedy or deaths or not (against in BOTS or against.isdigit())
+    here = offline or greedy or deaths or temperature is not None or not (against in BOTS or against.isdigit())
     try:
         cluster = None if here else folder.cluster()
     except RunUnavailable:
         cluster = None
-    outcome = _offline(folder, version, against, games, seed, greedy, deaths) if cluster is None else \
+    outcome = _offline(folder, version, against, games, seed, greedy, deaths, temperature or 1.0) \
+        if cluster is None else \
         _on_evaluator(folder, cluster, version, against, games, seed)
     _print_outcome(f"version {outcome['version']}", outcome, as_json)
     return 0
 
 
 def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool, greedy: bool = False,
-                   replay: Path | None = None, deaths: bool = False) -> int:
-    """Play a match of a packed agent in its own game, in this process, and print the result, with ``deaths`` also how
-    heroes died. Return the exit status.
+                   replay: Path | None = None, deaths: bool = False, temperature: float | None = None) -> int:
+    """Play a match of a packed agent in its own game, in this process, by default at its card's temperature, and print
+    the result, with ``deaths`` also how heroes died. Return the exit status.
 
     Raises AgentUnavailable, ConfigError.
     """
@@ -66,8 +68,8 @@ def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool
     game, label = agent.config.game, agent.card.name
     for change in agent.rule_changes:
         print(f"the rules have changed since agent {label!r} was evaluated: {change}", file=sys.stderr)
-    outcome = {"agent": label, **_play(game, Contestant(label, agent.policy()), _opponent(against, game), games, seed,
-                                       greedy, replay, deaths)}
+    contestant = Contestant(label, agent.policy(temperature=temperature))
+    outcome = {"agent": label, **_play(game, contestant, _opponent(against, game), games, seed, greedy, replay, deaths)}
     _print_outcome(f"agent {label}", outcome, as_json)
     return 0
 
@@ -132,14 +134,14 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
 
 
 def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool,
-             deaths: bool) -> dict[str, Any]:
+             deaths: bool, temperature: float) -> dict[str, Any]:
     """Play the match from archived versions. Games come in pairs with sides swapped, so an odd number is rounded up."""
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.match import Contestant
 
     archive = ArchivedVersions(folder)
     opponent = _opponent(against, archive.config.game, archive)
-    number, policy, _ = archive.load(version)
+    number, policy, _ = archive.load(version, temperature)
     path = folder.path / "replays" / f"version-{number}-{opponent.name}-{seed}.replay"
     return {"version": number, **_play(archive.config.game, Contestant(f"version-{number}", policy), opponent, games,
                                        seed, greedy, path, deaths), "against": against}

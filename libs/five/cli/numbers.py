@@ -32,6 +32,14 @@ def positive(advice: str = "") -> Callable[[str], float]:
     return parse
 
 
+def temperature(text: str) -> float:
+    """Parse a temperature of sampling, from 0.01 to 100 as in a packed agent's card."""
+    value = positive("; `--greedy` takes the most probable actions")(text)
+    if not 0.01 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a number from 0.01 to 100 is required")
+    return value
+
+
 seed = integer(0, MAX_LARGE_INTEGER)
 games = integer(1)
 threads = integer(0, 1024)

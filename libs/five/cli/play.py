@@ -86,7 +86,7 @@ def _serve_agent(arguments: argparse.Namespace) -> int:
     card, spec = agent.card, agent.spec
     meta = {"schema": spec.schema, "layout": spec.layout.hash}
     with Interruption() as interruption, suppress(KeyboardInterrupt):
-        with host_version(agent.config, card.training.version, agent.tensors(), meta,
+        with host_version(agent.config, card.training.version, agent.playing_tensors(), meta,
                           lambda text: print(text, file=sys.stderr), interruption.raising, interruption.hurried
                           ) as cluster:
             with interruption.raising():

@@ -10,6 +10,7 @@ import torch
 from dota.spaces import Layout
 from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
+from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec
 from five.evaluation.saved_state import load_record
 from five.local.run_folder import RunFolder, RunUnavailable
@@ -55,9 +56,9 @@ class ArchivedVersions:
         names = (name.removeprefix(self._prefix) for name in self.blobs.refs(self._prefix))
         return sorted(int(name) for name in names if len(name) == 10 and name.isascii() and name.isdigit())
 
-    def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:
+    def load(self, version: int = -1, temperature: float = 1.0) -> tuple[int, Policy, dict[str, Any]]:
         """Return a version's number, its policy on the CPU in evaluation mode, and its metadata; -1 is the newest
-        version.
+        version. The policy samples at ``temperature`` (`five.agent.model.temperature`).
 
         A version older than a surgery is migrated. Raises VersionNotArchived naming the archived ones, ValueError
         for a version of a schema that the run never had.
@@ -75,7 +76,7 @@ class ArchivedVersions:
             raise VersionNotArchived(f"version {number} of run {self.folder.name!r}: {error}") from None
         layout = Layout(self.config.game)
         tensors = {name: from_bfloat16(array) if name in index.bfloat16 else array for name, array in arrays.items()}
-        tensors = self._in_present_schema(number, tensors, index.meta)
+        tensors = at_temperature(self._in_present_schema(number, tensors, index.meta), temperature)
         policy = Policy(layout, self.config.model).eval().requires_grad_(False)
         policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
         freeze(policy)

@@ -22,6 +22,7 @@ FILE_NAME = r"^[a-z0-9][a-z0-9.-]{0,99}$"
 Text = Annotated[str, Field(min_length=1, max_length=2000)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float, Field(ge=0.01, le=100)]
 
 
 class Document(BaseModel):
@@ -72,7 +73,8 @@ class AgentCard(Document):
     """Card of a packed agent.
 
     ``rules`` is the revision of the game's rules that the evaluation was played by, ``layout`` the hash of the
-    observations and actions, ``model_schema`` that of the tensors. ``games_file`` holds the games of ``scores``.
+    observations and actions, ``model_schema`` that of the tensors. ``games_file`` holds the games of ``scores``. The
+    agent plays at ``temperature`` (`five.agent.model.temperature`), and ``five train --from`` begins there.
     """
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
@@ -88,6 +90,7 @@ class AgentCard(Document):
     model_schema: Annotated[str, Field(pattern=HASH)]
     parameters: Annotated[int, Field(ge=1, le=10**9)]
     weights_sha256: Annotated[str, Field(pattern=SHA256)]
+    temperature: Temperature = 1.0
     scores: Annotated[list[BotScore], Field(min_length=1, max_length=64)]
     games_file: Annotated[str, Field(pattern=FILE_NAME)]
     replay_file: Annotated[str, Field(pattern=FILE_NAME)]
@@ -136,6 +139,7 @@ def _body(card: AgentCard) -> str:
              *([("began as", training.parent)] if training.parent else []),
              ("experience", f"{training.hero_steps:,} hero-steps in {training.hours:.1f} hours"),
              ("machine", training.hardware), ("cost", training.cost), ("seeds", seeds),
+             *([("temperature", f"{card.temperature:g}; trained at 1")] if card.temperature != 1 else []),
              ("parameters", f"{card.parameters:,}, stored as bfloat16"), ("license", card.license)]
     return "\n".join([
         f"# {card.name}", "", card.summary, "", "| | |", "|---|---|",

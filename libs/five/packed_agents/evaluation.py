@@ -15,6 +15,7 @@ import torch
 from dota.rule_changes import REVISION
 from dota.vec_game import BOTS, STATS, TEAMS
 from five.agent.model.policy import Policy
+from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec
 from five.evaluation.journal import Journal
 from five.evaluation.match import Contestant, MatchGame, play_planned
@@ -26,15 +27,17 @@ CHUNK_PAIRS = 4  # pairs of games that a process plays at once
 
 
 class WeightsFile(NamedTuple):
-    """A file of weights with its digest and the agent that they belong to."""
+    """A file of weights with its digest, the agent that they belong to, and the temperature at which it plays."""
 
     path: Path
     sha256: str
     spec: AgentSpec
+    temperature: float = 1.0
 
     def policy(self) -> Policy:
         """Return the policy of the stored weights. Raises AgentUnavailable."""
-        return policy_of(self.spec, read_weights(self.path, self.spec, self.sha256))
+        tensors = read_weights(self.path, self.spec, self.sha256)
+        return policy_of(self.spec, at_temperature(tensors, self.temperature))
 
 
 class Chunk(NamedTuple):
@@ -45,18 +48,20 @@ class Chunk(NamedTuple):
     seed: int
 
 
-def journal_path(run: Path, sha256: str) -> Path:
+def journal_path(run: Path, weights: WeightsFile) -> Path:
     """Return the journal of the evaluation games of weights in a run's folder, under the present rules."""
-    return run / "agent-games" / f"{sha256[:16]}-rules-{REVISION}.jsonl"
+    warmth = "" if weights.temperature == 1 else f"-temperature-{weights.temperature:g}"
+    return run / "agent-games" / f"{weights.sha256[:16]}-rules-{REVISION}{warmth}.jsonl"
 
 
-def recorded_games(path: Path, sha256: str, seed: int) -> EvaluationGames:
+def recorded_games(path: Path, weights: WeightsFile, seed: int) -> EvaluationGames:
     """Return the games of a journal that were played with this seed."""
     rows = [GameRow.model_validate({key: value for key, value in row.items() if key != "seed"})
             for row in Journal(path).rows.values() if row["seed"] == seed]
     order = {bot: number for number, bot in enumerate(BOTS)}
     rows.sort(key=lambda row: (order[row.against], row.pair, row.side))
-    return EvaluationGames(weights_sha256=sha256, rules=REVISION, seed=seed, columns=list(STATS), games=rows)
+    return EvaluationGames(weights_sha256=weights.sha256, temperature=weights.temperature, rules=REVISION, seed=seed,
+                           columns=list(STATS), games=rows)
 
 
 def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processes: int = 1,
@@ -80,8 +85,8 @@ def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processe
         return
     with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
         try:
-            playing = [workers.submit(_play_chunk, weights.path, weights.sha256, weights.spec.to_json(), chunk)
-                       for chunk in chunks]
+            playing = [workers.submit(_play_chunk, weights.path, weights.sha256, weights.spec.to_json(),
+                                      weights.temperature, chunk) for chunk in chunks]
             for done in as_completed(playing):
                 for row in done.result():
                     on_game(row)
@@ -99,10 +104,10 @@ def _missing_chunks(journal: Journal, seed: int, pairs: int, size: int) -> Itera
             yield Chunk(bot, list(games), seed)
 
 
-def _play_chunk(path: Path, sha256: str, spec: str, chunk: Chunk) -> list[GameRow]:
+def _play_chunk(path: Path, sha256: str, spec: str, temperature: float, chunk: Chunk) -> list[GameRow]:
     """Play a chunk in a process of its own."""
     torch.set_num_threads(1)
-    weights = WeightsFile(path, sha256, AgentSpec.from_json(spec))
+    weights = WeightsFile(path, sha256, AgentSpec.from_json(spec), temperature)
     rows: list[GameRow] = []
     _play(weights.policy(), weights.spec, chunk, rows.append)
     return rows

@@ -1,6 +1,7 @@
 """Training that begins with a packed agent: the new run's configuration, and its first checkpoint.
 
-The first version has the agent's parameters and statistics. Optimizer, counters and version numbers start from zero.
+The first version has the agent's parameters, at its temperature, and statistics: it plays like the agent. Optimizer,
+counters and version numbers start from zero.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,7 @@ def write_first_checkpoint(agent: PackedAgent, folder: RunFolder, config: RunCon
     if list(blobs.refs(f"{config.name}/")):
         raise AgentUnavailable(f"blobs.url {blobs.url} has files of a run {config.name!r}: choose another --name")
     torch.manual_seed(config.seed)
-    policy = policy_of(spec, agent.tensors_for(spec))
+    policy = policy_of(spec, agent.playing_tensors(spec))
     policy.requires_grad_(True)
     policy.actor = None
     learner = Learner(policy, config.learning)

@@ -14,6 +14,7 @@ from pathlib import Path
 from dota.config import GameConfig
 from dota.rule_changes import changes_since
 from five.agent.model.policy import Policy
+from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec, derive_plan, migrate_policy
 from five.agent.surgery.strict_yaml import parse_yaml
 from five.packed_agents import card as cards
@@ -117,7 +118,7 @@ class PackedAgent:
         return self.path / self.card.replay_file
 
     def tensors(self) -> dict[str, Array]:
-        """Return the tensors of the agent as a version has them."""
+        """Return the tensors of the agent as a version has them, of the temperature of training."""
         return read_weights(self.path / WEIGHTS, self.spec, self.card.weights_sha256)
 
     def tensors_for(self, target: AgentSpec) -> dict[str, Array]:
@@ -137,10 +138,15 @@ class PackedAgent:
                 f"brought over to {target.game.mode}, patch {target.game.patch}, as configured: {error}. Use it in its "
                 f"own game ({self.path / CONFIG}), or train another agent") from None
 
-    def policy(self, game: GameConfig | None = None) -> Policy:
-        """Return the policy on the CPU in evaluation mode and float32, by default for the agent's own game."""
+    def playing_tensors(self, target: AgentSpec | None = None, temperature: float | None = None) -> dict[str, Array]:
+        """Return the tensors at which the agent plays, by default in its own game at its card's temperature."""
+        return at_temperature(self.tensors_for(target or self.spec), temperature or self.card.temperature)
+
+    def policy(self, game: GameConfig | None = None, temperature: float | None = None) -> Policy:
+        """Return the policy on the CPU in evaluation mode and float32, by default for the agent's own game at its
+        card's temperature."""
         target = self.spec if game is None else AgentSpec(game, self.spec.model)
-        return policy_of(target, self.tensors_for(target))
+        return policy_of(target, self.playing_tensors(target, temperature))
 
     def untrained_heroes(self, game: GameConfig) -> list[str]:
         """Return the heroes of a game's pool that the agent has never played."""

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from dota.vec_game import BOTS, TEAMS
 from five.evaluation.match import MatchGame, PairedMatch
-from five.packed_agents.card import NAME, SHA256, BotScore, Count, Document, first_problem
+from five.packed_agents.card import NAME, SHA256, BotScore, Count, Document, Temperature, first_problem
 
 MAX_BYTES = 16 << 20  # of a file of games
 MAX_GAMES = 20_000
@@ -32,13 +32,15 @@ class GameRow(Document):
 
 
 class EvaluationGames(Document):
-    """Games of the weights with SHA-256 ``weights_sha256``, sampled from the policy, under one revision of the rules.
+    """Games of the weights with SHA-256 ``weights_sha256``, sampled from the policy at ``temperature``, under one
+    revision of the rules.
 
     Both games of a pair have one seed, derived from ``seed``, and swapped sides.
     """
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
     weights_sha256: Annotated[str, Field(pattern=SHA256)]
+    temperature: Temperature = 1.0
     rules: Annotated[int, Field(ge=1, le=10**6)]
     seed: Count
     columns: Annotated[list[str], Field(max_length=64)]

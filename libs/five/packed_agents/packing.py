@@ -37,7 +37,7 @@ ADDRESSES = ("address", "addresses", "past_addresses", "recover_checkpoint")
 @dataclass(frozen=True)
 class PackRequest:
     """A version to pack, and what only a person knows about it. ``games`` against each bot are played if they are
-    missing, in ``processes``; 0 plays none."""
+    missing, in ``processes``; 0 plays none. They are played at ``temperature``, as the agent is from then on."""
 
     name: str
     version: int
@@ -48,6 +48,7 @@ class PackRequest:
     games: int = 0
     seed: int = 0
     processes: int = 1
+    temperature: float = 1.0
 
 
 def portable_config(config: RunConfig, name: str) -> RunConfig:
@@ -79,12 +80,12 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
     partial = Path(tempfile.mkdtemp(prefix=f".{request.name}.", dir=into))
     try:
         sha256 = write_weights(partial / WEIGHTS, {name: t.numpy() for name, t in loaded.state_dict().items()})
-        weights = WeightsFile(partial / WEIGHTS, sha256, spec)
+        weights = WeightsFile(partial / WEIGHTS, sha256, spec, request.temperature)
         policy = weights.policy()
-        journal = journal_path(archive.folder.path, sha256)
+        journal = journal_path(archive.folder.path, weights)
         if request.games:
             play_games(journal, weights, request.seed, (request.games + 1) // 2, request.processes, say)
-        games = recorded_games(journal, sha256, request.seed)
+        games = recorded_games(journal, weights, request.seed)
         _require_all_bots(games, number, request)
         replay = f"against-{REPLAY_AGAINST}.replay"
         _record(policy, config, request.seed, partial / replay)
@@ -95,7 +96,8 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
             name=request.name, summary=request.summary or _summary(config, facts), mode=config.game.mode,
             patch=config.game.patch, heroes=list(config.game.hero_pool), license=request.license, training=facts,
             rules=REVISION, layout=spec.layout.hash, model_schema=spec.schema, parameters=spec.parameters,
-            weights_sha256=sha256, scores=games.scores(), games_file=GAMES, replay_file=replay,
+            weights_sha256=sha256, temperature=request.temperature, scores=games.scores(), games_file=GAMES,
+            replay_file=replay,
             check=play_check(policy, config.game, timesteps=check_timesteps(spec)), weaknesses=list(request.weaknesses))
         replace_text(partial / CARD, card_text(card))
         PackedAgent(partial).policy()  # what was written can be read
