@@ -1,5 +1,6 @@
 """Training that begins with a packed agent: configuration and first checkpoint."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,15 @@ import torch
 
 from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
+from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec
-from five.cli.train import prepare
+from five.cli.train import prepare, train
 from five.local.run_folder import RunUnavailable
 from five.local.run_origin import RunOrigin
+from five.packed_agents.card import card_text
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.fine_tuning import fine_tuning_config, write_first_checkpoint
-from five.packed_agents.folder import PackedAgent
+from five.packed_agents.folder import CARD, PackedAgent
 from five.run.load import ConfigError, load
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobStore
@@ -77,6 +80,28 @@ def test_a_missing_device_is_named(shared_agent: PackedAgent, monkeypatch: pytes
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match=r"services.optimizer.device 'cuda'.*--preset"):
         fine_tuning_config(shared_agent, None, ["services.optimizer.device=cuda"])
+
+
+def test_a_run_begins_at_the_temperature_of_the_agent(shared_agent: PackedAgent, tmp_path: Path) -> None:
+    """Version 0 plays like the agent: at the given temperature, or at that of its card."""
+    own = shared_agent.card.model_copy(update={"temperature": 0.25})
+    packed = PackedAgent(Path(shutil.copytree(shared_agent.path, tmp_path / "packed")))
+    (packed.path / CARD).write_text(card_text(own), encoding="utf-8")
+    for agent, expected, command in ((packed, 0.25, ""), (PackedAgent(packed.path, 2.0), 2.0, " --temperature 2")):
+        folder, _, lock = prepare(None, ["name=run"], f"run-{expected:g}".replace(".", "-"), None, root=tmp_path,
+                                  agent=agent)
+        with lock:
+            found = Checkpoints(BlobStore(str(folder.path / "blobs")), folder.name, 1).newest()
+        assert found is not None
+        for name, array in at_temperature(shared_agent.tensors(), expected).items():
+            np.testing.assert_array_equal(found[1][f"policy/{name}"].numpy(), array, err_msg=name)
+        origin = RunOrigin.load(folder.origin)
+        assert origin is not None and origin.command == f"five train --from tiny{command} --set name=run"
+
+
+def test_a_temperature_needs_an_agent() -> None:
+    with pytest.raises(ConfigError, match="--temperature 0.5: only with --from"):
+        train(None, 1.0, (), None, None, temperature=0.5)
 
 
 def test_a_resumed_run_takes_no_agent(shared_agent: PackedAgent, tmp_path: Path) -> None:

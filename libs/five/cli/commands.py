@@ -53,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
                        "--set, --seed and --redis-url")
     train.add_argument("--from", dest="agent", metavar="AGENT", help="begin with the weights of a packed agent (name "
                        "or folder); the game and model are the agent's, the rest its run's or --preset's")
+    train.add_argument("--temperature", type=numbers.temperature, metavar="T", help="with --from: begin at this "
+                       "temperature of the agent, by default its own")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
     agents.add_arguments(commands.add_parser("agents", help="list packed agents, which need no run"))
@@ -166,7 +168,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.redis_url:
                 overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
             return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume,
-                         arguments.accept_changes, arguments.agent)
+                         arguments.accept_changes, arguments.agent, arguments.temperature)
         case "agents":
             return agents.run(arguments)
         case "config" if arguments.key is not None:

@@ -64,11 +64,11 @@ def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool
     from five.evaluation.match import Contestant
     from five.packed_agents.folder import find_agent
 
-    agent = find_agent(name)
+    agent = find_agent(name, temperature)
     game, label = agent.config.game, agent.card.name
     for change in agent.rule_changes:
         print(f"the rules have changed since agent {label!r} was evaluated: {change}", file=sys.stderr)
-    contestant = Contestant(label, agent.policy(temperature=temperature))
+    contestant = Contestant(label, agent.policy())
     outcome = {"agent": label, **_play(game, contestant, _opponent(against, game), games, seed, greedy, replay, deaths)}
     _print_outcome(f"agent {label}", outcome, as_json)
     return 0

@@ -16,6 +16,8 @@ DOCUMENT = "origin"  # of the run's state
 def origin_of(config: RunConfig, preset: str | None, overrides: Sequence[str], agent: PackedAgent | None) -> RunOrigin:
     """Return the origin of a new run."""
     start = ["--from", agent.card.name] if agent is not None else []
+    if agent is not None and agent.given_temperature is not None:
+        start += ["--temperature", f"{agent.given_temperature:g}"]
     start += ["--preset", preset] if preset else []
     sets = [part for override in overrides for part in ("--set", redact_override(override))]
     devices = config.services.inference.device, config.services.optimizer.device

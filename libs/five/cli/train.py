@@ -193,19 +193,22 @@ class OptionalTask:
 
 
 def train(preset: str | None, minutes: float | None, overrides: Sequence[str], name: str | None, resume: str | None,
-          accept_changes: bool = False, agent: str | None = None) -> int:
+          accept_changes: bool = False, agent: str | None = None, temperature: float | None = None) -> int:
     """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status.
 
-    A new run begins with the packed agent ``agent``, if given.
+    A new run begins with the packed agent ``agent``, if given, by default at its own temperature. Raises ConfigError
+    for a temperature without an agent.
 
     Training goes on when its terminal is closed. The first SIGINT or SIGTERM ends it in order; after a second one,
     processes that still run are killed. Raises KeyboardInterrupt with the signal if no version was made before.
     """
+    if temperature is not None and not agent:
+        raise ConfigError(f"--temperature {temperature:g}: only with --from, for the agent that the run begins with")
     with Interruption() as interruption:
         try:
             with interruption.raising():
                 folder, config, lock = prepare(preset, overrides, name, resume, accept_changes,
-                                               agent=find_agent(agent) if agent else None)
+                                               agent=find_agent(agent, temperature) if agent else None)
         except OSError as error:
             raise RuntimeError(f"the run's folder cannot be written: {error}") from None
         with lock, Terminal() as terminal, _logging(folder, terminal):

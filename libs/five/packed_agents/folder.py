@@ -49,13 +49,14 @@ def packed_agents() -> dict[str, "PackedAgent"]:
     return found
 
 
-def find_agent(name: str) -> "PackedAgent":
-    """Return the packed agent of a name or of a folder's path. Raises AgentUnavailable naming the known ones."""
+def find_agent(name: str, temperature: float | None = None) -> "PackedAgent":
+    """Return the packed agent of a name or of a folder's path, which plays at ``temperature``, by default its card's.
+    Raises AgentUnavailable naming the known ones."""
     known = packed_agents()
     if name in known:
-        return known[name]
+        return PackedAgent(known[name].path, temperature)
     if (Path(name) / CARD).is_file():
-        return PackedAgent(Path(name))
+        return PackedAgent(Path(name), temperature)
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known agents: {', '.join(known) or 'none'}"
     raise AgentUnavailable(f"agent {name!r}: neither a packed agent nor a folder with {CARD} has this name; {hint}")
@@ -64,9 +65,10 @@ def find_agent(name: str) -> "PackedAgent":
 @dataclass(frozen=True)
 class PackedAgent:
     """A packed agent's folder. Files are read when they are needed; every method raises AgentUnavailable for a file
-    that is missing or damaged."""
+    that is missing or damaged. It plays at ``given_temperature``, by default at its card's."""
 
     path: Path
+    given_temperature: float | None = None
 
     @cached_property
     def card(self) -> AgentCard:
@@ -108,6 +110,11 @@ class PackedAgent:
         return spec
 
     @property
+    def temperature(self) -> float:
+        """Temperature at which the agent plays (`five.agent.model.temperature`)."""
+        return self.given_temperature or self.card.temperature
+
+    @property
     def rule_changes(self) -> list[str]:
         """Changes of the game's rules since the evaluation; the scores are of the game before them."""
         return list(changes_since(self.card.rules))
@@ -138,15 +145,14 @@ class PackedAgent:
                 f"brought over to {target.game.mode}, patch {target.game.patch}, as configured: {error}. Use it in its "
                 f"own game ({self.path / CONFIG}), or train another agent") from None
 
-    def playing_tensors(self, target: AgentSpec | None = None, temperature: float | None = None) -> dict[str, Array]:
-        """Return the tensors at which the agent plays, by default in its own game at its card's temperature."""
-        return at_temperature(self.tensors_for(target or self.spec), temperature or self.card.temperature)
+    def playing_tensors(self, target: AgentSpec | None = None) -> dict[str, Array]:
+        """Return the tensors with which the agent plays at its temperature, by default in its own game."""
+        return at_temperature(self.tensors_for(target or self.spec), self.temperature)
 
-    def policy(self, game: GameConfig | None = None, temperature: float | None = None) -> Policy:
-        """Return the policy on the CPU in evaluation mode and float32, by default for the agent's own game at its
-        card's temperature."""
+    def policy(self, game: GameConfig | None = None) -> Policy:
+        """Return the policy on the CPU in evaluation mode and float32, by default for the agent's own game."""
         target = self.spec if game is None else AgentSpec(game, self.spec.model)
-        return policy_of(target, self.playing_tensors(target, temperature))
+        return policy_of(target, self.playing_tensors(target))
 
     def untrained_heroes(self, game: GameConfig) -> list[str]:
         """Return the heroes of a game's pool that the agent has never played."""
