@@ -131,8 +131,7 @@ REWARD_PRIOR = 65_536.0
 
 class RewardStatistics(RunningStatistics):
     """Running standard deviation of rewards, which divides them before advantages are computed (Berner et al. 2019,
-    section
-    3.2). Rewards are not centred: a constant reward stays a reward.
+    section 3.2). Rewards are not centred: a constant reward stays a reward.
 
     ``prior`` rewards of deviation 1 count as seen. Few rewards occur at the start of a game. Their deviation alone
     would inflate the first returns, and with them Adam's second moments for thousands of steps.
