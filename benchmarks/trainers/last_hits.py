@@ -20,6 +20,7 @@ from compare import OVERRIDES, TRAINERS, other
 from five.benchmarks.child_process import prepare
 from five.benchmarks.results import machine
 from five.local.run_folder import RunFolder
+from rapid.atomic_file import replace_text
 
 
 def five(minutes: float) -> dict[str, Any]:
@@ -57,9 +58,9 @@ def main(arguments: list[str]) -> None:
         print(f"| {name} | {found['hero_steps'] / 1e6:.1f} | {found['last_hits'] / found['minutes']:.2f} | "
               f"{found['won']:.0f}, {found['drawn']:.0f}, {found['lost']:.0f} |", flush=True)
         results[name] = found
-    if options.into is not None:
-        options.into.write_text(json.dumps({"machine": conditions, "minutes": options.minutes, "trainers": results},
-                                           indent=1) + "\n", encoding="utf-8")
+        if options.into is not None:  # after each, so that a later trainer that fails loses none
+            replace_text(options.into, json.dumps({"machine": conditions, "minutes": options.minutes,
+                                                   "trainers": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

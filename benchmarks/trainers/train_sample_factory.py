@@ -96,7 +96,10 @@ def trained(cfg: Any, env: Any) -> Any:
     network = create_actor_critic(cfg, *spaces)
     network.eval()
     checkpoints = Learner.get_checkpoints(Learner.checkpoint_dir(cfg, 0), "checkpoint_*")
-    network.load_state_dict(Learner.load_checkpoint(checkpoints, torch.device("cpu"))["model"])
+    # The best mean reward in it is a numpy number, which torch.load refuses unless its types are named.
+    with torch.serialization.safe_globals([np.core.multiarray.scalar, np.dtype, type(np.dtype(np.float64)),
+                                           type(np.dtype(np.float32))]):
+        network.load_state_dict(Learner.load_checkpoint(checkpoints, torch.device("cpu"))["model"])
     return network
 
 
