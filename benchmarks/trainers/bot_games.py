@@ -25,8 +25,7 @@ def play_bot(begin: Callable[[DotaVectorEnv], Act], games: int = GAMES, against:
     total = dict.fromkeys(("won", "drawn", "lost", "last_hits", "minutes"), 0.0)
     for side in range(TEAMS):
         env = DotaVectorEnv(games // TEAMS, config=evaluation_game(presets.load("laptop-1v1").game),
-                            opponent=against.removeprefix("scripted-"),
-                            side=side, autoreset="disabled")
+                            opponent=against.removeprefix("scripted-"), side=side, autoreset="disabled")
         observations, infos = env.reset(seed=0)
         act, running = begin(env), np.ones(games // TEAMS, np.bool_)
         while running.any():

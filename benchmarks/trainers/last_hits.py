@@ -16,6 +16,7 @@ from typing import Any
 
 from bot_games import AGAINST, GAMES
 from compare import OVERRIDES, TRAINERS, other
+from measurement import WARM_UP_SECONDS
 
 from five.benchmarks.child_process import prepare
 from five.benchmarks.results import machine
@@ -54,7 +55,8 @@ def main(arguments: list[str]) -> None:
           "|---|---|---|---|", flush=True)
     results = {}
     for name in options.trainers:
-        found = five(options.minutes) if name == "five" else other(name, 60 * options.minutes, "--learn")
+        found = five(options.minutes) if name == "five" else \
+            other(name, 60 * options.minutes - WARM_UP_SECONDS, "--learn")
         print(f"| {name} | {found['hero_steps'] / 1e6:.1f} | {found['last_hits'] / found['minutes']:.2f} | "
               f"{found['won']:.0f}, {found['drawn']:.0f}, {found['lost']:.0f} |", flush=True)
         results[name] = found

@@ -20,17 +20,7 @@ from bot_games import Act, play_bot
 from gymnasium.spaces import Box
 from measurement import Speed
 from pufferlib import pufferl
-from self_play import (
-    LEARNING_DISCOUNT,
-    LEARNING_ENTROPY,
-    LEARNING_MINIBATCH,
-    LEARNING_RATE,
-    ROWS,
-    UNROLL,
-    WIDTH,
-    Array,
-    self_play,
-)
+from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, Learning, self_play
 
 
 class Games(pufferlib.PufferEnv):  # type: ignore[misc]
@@ -106,8 +96,9 @@ def main(output: Path, seconds: float, learn: bool) -> None:
         bptt_horizon=UNROLL, batch_size=ROWS * UNROLL, minibatch_size=ROWS * UNROLL, update_epochs=1,
         total_timesteps=10**9, checkpoint_interval=10**9)
     if learn:
-        options["train"].update(minibatch_size=LEARNING_MINIBATCH, ent_coef=LEARNING_ENTROPY, gamma=LEARNING_DISCOUNT,
-                                gae_lambda=0.95)
+        own = Learning()
+        options["train"].update(minibatch_size=own.minibatch, ent_coef=own.entropy, gamma=own.discount,
+                                gae_lambda=own.gae_lambda)
     env = Games(ROWS)
     policy = pufferlib.models.LSTMWrapper(env, MaskedPolicy(env), WIDTH, WIDTH)
     trainer = pufferl.PuffeRL(options["train"], env, policy)

@@ -25,17 +25,7 @@ from sample_factory.envs.env_utils import register_env
 from sample_factory.model.actor_critic import create_actor_critic
 from sample_factory.model.model_utils import get_rnn_size
 from sample_factory.train import make_runner
-from self_play import (
-    LEARNING_DISCOUNT,
-    LEARNING_ENTROPY,
-    LEARNING_MINIBATCH,
-    LEARNING_RATE,
-    ROWS,
-    UNROLL,
-    WIDTH,
-    Array,
-    self_play,
-)
+from self_play import LEARNING_RATE, ROWS, UNROLL, WIDTH, Array, Learning, self_play
 
 WORKERS = 2
 
@@ -131,8 +121,9 @@ def main(output: Path, seconds: float, learn: bool) -> None:
             "decorrelate_experience_max_seconds": 0, "log_to_file": False, "save_every_sec": 10**6,
             "use_record_episode_statistics": False}
         if learn:
-            arguments |= {"batch_size": LEARNING_MINIBATCH, "exploration_loss_coeff": LEARNING_ENTROPY,
-                          "gamma": LEARNING_DISCOUNT, "gae_lambda": 0.95}
+            own = Learning()
+            arguments |= {"batch_size": own.minibatch, "exploration_loss_coeff": own.entropy, "gamma": own.discount,
+                          "gae_lambda": own.gae_lambda}
         options = [f"--{name}={value}" for name, value in arguments.items()]
         parser, _ = parse_sf_args(options)
         cfg, runner = make_runner(parse_full_cfg(parser, options))

@@ -68,7 +68,7 @@ def test_an_agent_plays_at_its_temperature(shared_agent: PackedAgent, tmp_path: 
     cooled = policy_of(cold.spec, at_temperature(hot.tensors(), 0.25)).state_dict()
     for name, tensor in cold.policy().state_dict().items():
         assert tensor.equal(cooled[name]) and tensor.equal(evaluated[name]), name
-    for name, array in cold.tensors().items():  # which a training goes on from
+    for name, array in cold.tensors().items():  # the stored weights are those of training
         np.testing.assert_array_equal(array, hot.tensors()[name], err_msg=name)
 
 
