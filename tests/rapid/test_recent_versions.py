@@ -1,6 +1,7 @@
 """Records that a failover of Redis lost are written again by the next publish."""
 
 import numpy as np
+import pytest
 import redis
 
 from rapid.blobs import BlobStore, Ref
@@ -29,6 +30,27 @@ def test_next_publish_restores_lost_records(database: redis.Redis, store: Parame
         assert record is not None and record.digest.encode() in before[version]
 
 
+def test_version_lost_before_its_publish_ends_is_published_again(
+        database: redis.Redis, store: ParameterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failover comes after the archiving and takes the record, its address and the contents."""
+    store.publish(0, tensors(0), {})
+    retire, failovers = store._retire, iter([True, False])
+
+    def fail_over_after(version: int, contents: Contents) -> None:
+        retire(version, contents)
+        if next(failovers):
+            database.delete(RECORDS, *database.scan_iter("five:r:params*"))
+
+    monkeypatch.setattr(store, "_retire", fail_over_after)
+    store.publish(1, tensors(1), {})
+    assert store.head() == 1
+    database.delete(RECORDS, *database.scan_iter("five:r:params*"))
+    monkeypatch.undo()
+    store.publish(2, tensors(2), {})
+    for version in range(3):
+        same(store.fetch(version)[0], tensors(version))
+
+
 def test_restored_versions_are_removed_like_the_others(database: redis.Redis, store_config: StoreConfig,
                                                       blobs: BlobStore) -> None:
     store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 4}), blobs)
@@ -54,7 +76,7 @@ def test_only_lost_versions_below_the_number_are_listed() -> None:
     contents: Contents = ({"w": np.zeros(3, np.float32)}, {}, ())
     ready = {version: prepare_version(version, contents, StoreConfig()) for version in (3, 7, 5)}
     for version in ready.values():
-        recent.add(version, None)
+        recent.add(version, VersionRecord(version.version, version.digest, 12, 1.0, None))
 
     def records_of(versions: list[int]) -> list[VersionRecord]:
         asked.append(versions)
@@ -69,9 +91,8 @@ def test_only_lost_versions_below_the_number_are_listed() -> None:
 def test_restored_record_has_its_archived_copy_and_mark() -> None:
     recent, ref = RecentVersions(), Ref("a" * 64, 9)
     warming = prepare_version(1, ({"w": np.zeros(3, np.float32)}, {"warming": True}, ()), StoreConfig())
-    for record, blob in ((None, None), (VersionRecord(1, warming.digest, 12, 1.0, None), None),
-                         (VersionRecord(1, warming.digest, 12, 1.0, ref), ref)):
-        recent.add(warming, record)
+    for blob in (None, ref):
+        recent.add(warming, VersionRecord(1, warming.digest, 12, 1.0, blob))
         (lost,) = recent.lost(2, lambda versions: [])
         found = parse_record(1, lost.record.encode())
         assert (found.digest, found.bytes, found.blob, found.warming) == (warming.digest, 12, blob, True)

@@ -74,7 +74,7 @@ class ParameterStore:
         """
         ready = prepare_version(version, (tensors, meta, bfloat16), self._config)
 
-        def attempt() -> None:
+        def attempt() -> VersionRecord:
             self._upload_version(ready)
             self._flip(version, ready.digest, ready.record(), fencing_token)
             for lost in self._recent.lost(version, self.records_of):
@@ -82,10 +82,13 @@ class ParameterStore:
                 if self._archive is not None:
                     self._archive.mark_temporary(lost.version)
             self._retire(version, ready.contents)
+            record = self.record(version)
+            if record is None:
+                raise redis.ConnectionError(f"Redis lost version {version} while it was published: it failed over")
+            return record
 
         # Each step is idempotent over attempts.
-        self._retry_on_disconnect(attempt, f"publishing version {version}")
-        self._recent.add(ready, self.record(version))
+        self._recent.add(ready, self._retry_on_disconnect(attempt, f"publishing version {version}"))
 
     def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
               bfloat16: Collection[str] = ()) -> StagedVersion:

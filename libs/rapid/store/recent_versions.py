@@ -27,10 +27,9 @@ class RecentVersions:
     def __init__(self) -> None:
         self._versions: dict[int, PublishedVersion] = {}
 
-    def add(self, ready: PreparedVersion, record: VersionRecord | None) -> None:
+    def add(self, ready: PreparedVersion, record: VersionRecord) -> None:
         """Remember a published version and the address of its archived copy."""
-        blob = None if record is None else record.blob
-        self._versions[ready.version] = PublishedVersion(ready.version, ready.digest, ready.record(blob))
+        self._versions[ready.version] = PublishedVersion(ready.version, ready.digest, ready.record(record.blob))
         while len(self._versions) > KEPT:
             del self._versions[min(self._versions)]
 
