@@ -13,7 +13,7 @@ def shared(name: str) -> dict[str, Any]:
     config = load(name)
     learning = config.learning.model_dump(include={
         "reward_scale", "entropy_weights", "gae_lambda", "ppo_clip", "value_loss_weight", "normalise_advantages",
-        "advantage_scope", "gradient_steps_per_iteration", "gradient_clip", "adam_beta1", "adam_beta2"})
+        "advantage_scope", "gradient_clip", "adam_beta1", "adam_beta2"})
     return {**learning, "rewards": config.rewards, "commit_windups": config.game.commit_windups,
             "fixed_delay": config.model.fixed_delay}
 
