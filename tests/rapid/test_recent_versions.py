@@ -10,7 +10,7 @@ from rapid.store.archive import Contents, VersionRecord, parse_record
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
 from rapid.store.prepared_version import prepare_version
-from rapid.store.recent_versions import RecentVersions
+from rapid.store.recent_versions import KEPT, RecentVersions
 from tests.rapid.conftest import same, tensors
 
 RECORDS = Keys("r").versions
@@ -62,13 +62,13 @@ def test_restored_versions_are_removed_like_the_others(database: redis.Redis, st
     assert database.zrange(Keys("r").temporary, 0, -1) == [b"1", b"2", b"3"]
 
 
-def test_the_newest_eight_records_are_restored(database: redis.Redis, store: ParameterStore) -> None:
+def test_the_newest_records_are_restored(database: redis.Redis, store: ParameterStore) -> None:
     """A version that was removed long ago is not brought back."""
-    for version in range(10):
+    for version in range(KEPT + 2):
         store.publish(version, {"w": np.full(3, version, np.float32)}, {})
     database.delete(RECORDS)
-    store.publish(10, {"w": np.zeros(3, np.float32)}, {})
-    assert [record.version for record in store.records()] == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+    store.publish(KEPT + 2, {"w": np.zeros(3, np.float32)}, {})
+    assert [record.version for record in store.records()] == list(range(2, KEPT + 3))
 
 
 def test_only_lost_versions_below_the_number_are_listed() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rapid.store.archive import VersionRecord
 from rapid.store.prepared_version import PreparedVersion
 
-KEPT = 8  # a failover loses seconds; versions are seconds apart
+KEPT = 64  # versions may be a second apart, and a primary without its replica writes until it is demoted
 
 
 class PublishedVersion(NamedTuple):
