@@ -71,6 +71,19 @@ def test_the_newest_records_are_restored(database: redis.Redis, store: Parameter
     assert [record.version for record in store.records()] == list(range(2, KEPT + 3))
 
 
+def test_restored_record_names_no_archived_copy_that_was_pruned(database: redis.Redis, store_config: StoreConfig,
+                                                                blobs: BlobStore) -> None:
+    few = store_config.model_copy(update={"archive_every": 100, "keep_archived": 2})
+    store = ParameterStore(database, database, "r", few, blobs)
+    for version in range(1, 7):
+        store.publish(version, tensors(version), {})
+    database.delete(RECORDS)
+    store.publish(7, tensors(7), {})
+    assert [record.version for record in store.records()] == list(range(1, 8))
+    assert [record.version for record in store.records() if record.blob is not None] == [6, 7]
+    same(store.fetch(6)[0], tensors(6))
+
+
 def test_only_lost_versions_below_the_number_are_listed() -> None:
     recent, asked = RecentVersions(), []
     contents: Contents = ({"w": np.zeros(3, np.float32)}, {}, ())
