@@ -22,8 +22,8 @@ from five.run.load import load
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-# Ratings and people's games are not part of the other trainers, and neither are bots.
-OVERRIDES = ("services.evaluator.enabled=false", "services.play.enabled=false",
+# Ratings, people's games, bots and past versions are not part of the other trainers.
+OVERRIDES = ("services.evaluator.enabled=false", "services.play.enabled=false", "league.past_opponent_share=0",
              "schedules.scripted_fraction={initial: 0, ramps: []}", "name=compare-trainers")
 TRAINERS = ("five", "pufferlib", "sample-factory")
 

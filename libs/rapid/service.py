@@ -15,6 +15,7 @@ import redis
 from rapid.address import join_address
 from rapid.blobs import BlobStore
 from rapid.reexec import reexec
+from rapid.scheduling import compute_in_long_turns
 from rapid.standalone_service import StandaloneService
 from rapid.startup import (
     Arguments,
@@ -331,16 +332,19 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
           open_run: Callable[[Service[C]], None] | None = None,
           ends_with_run: Callable[[C], bool] = lambda config: True,
           overlay: Callable[[C, RunRecord], C] = lambda config, record: config,
-          claims_blobs: bool = False) -> Service[C]:
+          claims_blobs: bool = False, long_turns: Callable[[C], bool] = lambda config: False) -> Service[C]:
     """Create a service from its command line, to be entered as a context.
 
-    ``load`` reads the configuration; ``overlay`` applies the run record to it. Any error in the configuration, the
-    secret or the stores is one line on standard error and exit code 2, here or on entering. A service that is told to
-    end while it waits for its stores or its run exits with 0.
+    ``load`` reads the configuration; ``overlay`` applies the run record to it. ``long_turns``: whether the service
+    computes most of the time and shares its cores with others that do (`rapid.scheduling`). Any error in the
+    configuration, the secret or the stores is one line on standard error and exit code 2, here or on entering. A
+    service that is told to end while it waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)
     try:
         config = configure_process(kind, arguments, load, (password_of("state"), password_of("params")))
+        if long_turns(config):
+            compute_in_long_turns()
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
         service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay, claims_blobs)

@@ -136,7 +136,8 @@ def heartbeat_stats(training: Training, client: RunStateClient) -> dict[str, Any
 
 
 def main() -> None:
-    with start("optimizer", load, overlay=overlay, claims_blobs=True) as service:
+    with start("optimizer", load, overlay=overlay, claims_blobs=True,
+               long_turns=lambda config: config.services.compute_on_cpu) as service:
         config, settings = service.config, service.config.services.optimizer
         torch.set_num_threads(settings.threads)
         apply_compute_config(config.compute)

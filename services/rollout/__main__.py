@@ -153,7 +153,7 @@ async def run(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    with start("rollout", load, overlay=overlay) as service:
+    with start("rollout", load, overlay=overlay, long_turns=lambda config: config.services.compute_on_cpu) as service:
         service.critical_tasks.run(run(service))
 
 

@@ -263,10 +263,14 @@ def test_train(monkeypatch):
 
 
 def test_possible_rate_of_the_cores():
-    config = load("laptop-1v1", ["services.inference.threads=2"])
+    overrides = ["services.inference.threads=2"]
     # A game of 1 ms a hero-step, inference of 2 ms on two cores, a gradient of 5 ms: 10 core-milliseconds in all.
     alone = {"game": 1000.0, "inference": 500.0, "optimizer": 200.0}
+    config = load("laptop-1v1", [*overrides, "schedules.scripted_fraction={initial: 0, ramps: []}"])
     assert train.possible(config, alone, 3) == pytest.approx(300.0)
+    # With a bot in every game each hero-step that is learned from takes two of the game: 11 core-milliseconds.
+    config = load("laptop-1v1", [*overrides, "schedules.scripted_fraction={initial: 1, ramps: []}"])
+    assert train.possible(config, alone, 3) == pytest.approx(3000 / 11)
     assert train.possible(load("gpu-node"), alone, 3) is None
 
 

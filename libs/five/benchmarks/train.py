@@ -161,11 +161,16 @@ def stages(config: RunConfig, size: TrainWorkload) -> dict[str, float]:
 
 def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float | None:
     """Return the hero-steps a second if ``cores`` did only the work of the stages, at each stage's cost alone: cores /
-    sum of the stages' core-seconds a hero-step. None if a stage runs on another device."""
+    sum of the stages' core-seconds a hero-step. None if a stage runs on another device.
+
+    In games against bots (schedules.scripted_fraction at the start) all heroes play, but only one side's are learned
+    from. Past versions are not considered: hardly any play in the first minutes.
+    """
     services = config.services
-    if {services.inference.device, services.optimizer.device} != {"cpu"}:
+    if not services.compute_on_cpu:
         return None
-    used = {"game": services.rollout.processes * services.rollout.game_threads,
+    learned_from = 1 - config.schedules.scripted_fraction.initial / 2
+    used = {"game": services.rollout.processes * services.rollout.game_threads / learned_from,
             "inference": max(len(services.inference.addresses), 1) * services.inference.threads,
             "optimizer": services.optimizer.optimizers * services.optimizer.threads}
     return cores / sum(used[name] / rate for name, rate in alone.items())
