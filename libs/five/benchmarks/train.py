@@ -167,7 +167,7 @@ def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float
     from. Past versions are not considered: hardly any play in the first minutes.
     """
     services = config.services
-    if not services.compute_on_cpu:
+    if {services.inference.device, services.optimizer.device} != {"cpu"}:
         return None
     learned_from = 1 - config.schedules.scripted_fraction.initial / 2
     used = {"game": services.rollout.processes * services.rollout.game_threads / learned_from,

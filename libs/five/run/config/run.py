@@ -58,11 +58,6 @@ class ServicesConfig(Section):
     dotaservice: DotaServiceConfig = Field(
         default_factory=DotaServiceConfig, description="Dotaservice: games for trainers that speak its protocol.")
 
-    @property
-    def compute_on_cpu(self) -> bool:
-        """Whether both inference and optimizers compute on a CPU."""
-        return self.inference.device == self.optimizer.device == "cpu"
-
 
 class RunConfig(Section):
     """Configuration of a run."""
