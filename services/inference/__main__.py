@@ -107,14 +107,11 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     await asyncio.to_thread(models.close)
 
 
-def computes_on_cpu(config: RunConfig) -> bool:
-    """Return whether both inference and optimizers compute on a CPU."""
-    return config.services.inference.device == config.services.optimizer.device == "cpu"
-
-
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    with start("inference", load, overlay=overlay, long_turns=computes_on_cpu) as service:
+    # With a GPU it launches work as soon as it wakes.
+    with start("inference", load, overlay=overlay,
+               long_turns=lambda config: config.services.inference.device == "cpu") as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)
         apply_compute_config(service.config.compute)

@@ -135,13 +135,9 @@ def heartbeat_stats(training: Training, client: RunStateClient) -> dict[str, Any
     }
 
 
-def computes_on_cpu(config: RunConfig) -> bool:
-    """Return whether both inference and optimizers compute on a CPU."""
-    return config.services.inference.device == config.services.optimizer.device == "cpu"
-
-
 def main() -> None:
-    with start("optimizer", load, overlay=overlay, claims_blobs=True, long_turns=computes_on_cpu) as service:
+    with start("optimizer", load, overlay=overlay, claims_blobs=True,
+               long_turns=lambda config: config.services.optimizer.device == "cpu") as service:
         config, settings = service.config, service.config.services.optimizer
         torch.set_num_threads(settings.threads)
         apply_compute_config(config.compute)

@@ -151,14 +151,10 @@ async def run(service: Service[RunConfig]) -> None:
     await RolloutBuilder(service).service().run()
 
 
-def computes_on_cpu(config: RunConfig) -> bool:
-    """Return whether both inference and optimizers compute on a CPU."""
-    return config.services.inference.device == config.services.optimizer.device == "cpu"
-
-
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    with start("rollout", load, overlay=overlay, long_turns=computes_on_cpu) as service:
+    with start("rollout", load, overlay=overlay,
+               long_turns=lambda config: config.services.inference.device == "cpu") as service:
         service.critical_tasks.run(run(service))
 
 
