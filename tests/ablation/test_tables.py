@@ -116,6 +116,16 @@ def test_missing_records_leave_samples_empty() -> None:
     assert "<svg" in page.render(CONFIG, outcome, ABOUT)
 
 
+def test_runs_without_a_common_point_have_no_table_of_one() -> None:
+    """With one evaluated version a run, a point of the axis would be that of a single run."""
+    ends = [result("none", 1, last=100), result("queue-4", 1, last=60)]
+    for one in ends:
+        del one["evaluated"][0]
+    outcome = assemble(CONFIG, [(ends[0], records(100)), (ends[1], records(60))])
+    titles = [table.title for table in tables(CONFIG, outcome)]
+    assert titles[0] == "After 10 minutes" and "Student's t" in "".join(found(outcome, "After").notes)
+
+
 def test_training_statistics_are_means_over_seeds() -> None:
     outcome = assemble(CONFIG, [(result("none", s), records(100, uses=s)) for s in (1, 2, 3)])
     row = cells(found(outcome, "Measured training"), "none")

@@ -61,7 +61,7 @@ def at_common_point(config: AblationConfig, outcome: AblationResults, name: str)
     """Return the table of the variants at the last point of an axis that all runs reached."""
     axis = AXES[name]
     span = common_range(outcome.all(), axis)
-    if math.isnan(span[1]):
+    if not span[0] <= span[1]:  # unknown, or no point that all runs reached
         return ResultTable("", [], [])
     columns: list[Column] = []
     for title, figure in _figures(config):
@@ -73,8 +73,7 @@ def at_common_point(config: AblationConfig, outcome: AblationResults, name: str)
     return _by_variant(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
         FAIR[name],
         "This is the last point that all runs reached, interpolated between evaluated versions. On the way: the mean "
-        f"from {start} on, the first common point; it depends less on single versions.{_statistics_note(config)}",
-        *([METHOD] if name == "versions" else [])])
+        f"from {start} on, the first common point; it depends less on single versions.{_statistics_note(config)}"])
 
 
 def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
@@ -84,7 +83,7 @@ def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
                 for bot in config.evaluation.against]
     return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns,
-                   [FAIR["wall clock"] + _statistics_note(config)])
+                   [FAIR["wall clock"] + _statistics_note(config), METHOD])
 
 
 def speedups(config: AblationConfig, outcome: AblationResults) -> ResultTable:
