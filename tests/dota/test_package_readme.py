@@ -47,3 +47,16 @@ def test_every_id_and_argument_is_described():
         assert f"`{registration.NAMESPACE}/{name}`" in README
     for name in inspect.signature(DotaVectorEnv).parameters:
         assert name in ("num_envs", "threads") or f"`{name}`" in README, name
+
+
+def test_the_time_of_a_game_is_the_presets():
+    from dota import presets
+    from dota.team_games import steps_of
+
+    game = presets.load("laptop-1v1").game
+    numbers = re.search(r"(\d+) in `Five/Mid-v0`: ([\d.]+) s .*`env.unwrapped.max_steps` steps \(([\d,]+)\)",
+                        README, re.S)
+    assert numbers is not None
+    assert int(numbers[1]) == game.frameskip
+    assert float(numbers[2]) == round(game.timestep_seconds, 2)
+    assert int(numbers[3].replace(",", "")) == steps_of(game)

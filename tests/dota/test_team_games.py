@@ -2,10 +2,8 @@
 
 import pytest
 
-from dota import presets
 from dota.team_games import TeamGames, steps_of
 from tests.dota.small_games import MID, MID_STEPS, TEAM
-from tests.repository import ROOT
 
 
 def games(count=2, **changes):
@@ -43,5 +41,3 @@ def test_a_config_has_the_papers_rewards_and_a_preset_its_own():
 def test_the_length_of_a_game():
     assert steps_of(MID) == MID_STEPS
     assert steps_of(MID.model_copy(update={"max_game_seconds": 10.01})) == MID_STEPS + 1
-    page = (ROOT / "libs/dota/README.md").read_text(encoding="utf-8")
-    assert f"`env.unwrapped.max_steps` steps ({steps_of(presets.load('laptop-1v1').game):,})" in page
