@@ -82,6 +82,34 @@ def test_results_of_another_file_version_are_refused(tmp_path: Path) -> None:
         Ablation(AblationConfig.model_validate({**SMALL, "minutes": 1}), tmp_path / "rates").open()
 
 
+@pytest.mark.parametrize(("changes", "accepted"), [
+    ({"variants": {**SMALL["variants"], "low": {"schedules.learning_rate.initial": 0}}}, True),
+    ({"seeds": [1, 2]}, True),
+    ({"seeds": [2]}, False),
+    ({"variants": {"base": {}}}, False),
+    ({"variants": {"high": SMALL["variants"]["high"], "base": {}}}, False),
+    ({"variants": {**SMALL["variants"], "high": {"schedules.learning_rate.initial": 2}}}, False),
+    ({"variants": {**SMALL["variants"], "low": {}}, "set": {}}, False)])
+def test_ablation_gains_variants_and_seeds(tmp_path: Path, changes: dict[str, Any], accepted: bool) -> None:
+    """Earlier trials keep their results, and only added ones are missing. Any other change is refused."""
+    Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
+    for variant in SMALL["variants"]:
+        stored = tmp_path / "rates/runs" / Trial(variant, 1).name / RESULT
+        stored.parent.mkdir(parents=True)
+        stored.write_text(json.dumps(result(variant, 1)))
+    extended = Ablation(AblationConfig.model_validate({**SMALL, **changes}), tmp_path / "rates")
+    if not accepted:
+        with pytest.raises(ConfigError, match="another version of this file"):
+            extended.open()
+        return
+    extended.open()
+    assert extended.missing() == [trial for trial in extended.config.trials()
+                                  if trial.variant == "low" or trial.seed == 2]
+    extended.open()
+    with pytest.raises(ConfigError, match="another version of this file"):
+        Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
+
+
 def test_evaluated_versions_are_evenly_spaced() -> None:
     rows = [{"version": v, "minutes": float(m)} for v, m in enumerate([1, 2, 3, 4, 5, 6, 7, 8, 20])]
     assert [r["version"] for r in evenly_spaced(rows, range(9), 4)] == [4, 7, 8]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pydantic import Field
 
@@ -21,6 +21,13 @@ class AblationConfig(ExperimentConfig):
     def baseline(self) -> str:
         """The variant that the others are compared with."""
         return next(iter(self.variants))
+
+    def extends(self, earlier: Self) -> bool:
+        """Return whether this is the ablation ``earlier``, perhaps with more variants or seeds."""
+        unchanged = all(self.variants.get(name) == values for name, values in earlier.variants.items())
+        others = earlier.model_copy(update={"variants": self.variants, "seeds": self.seeds})
+        return (unchanged and set(earlier.seeds) <= set(self.seeds) and earlier.baseline == self.baseline
+                and others.digest == self.digest)
 
     def trials(self) -> "Iterator[Trial]":
         """Yield every trial, seed by seed, so that early results compare all variants."""

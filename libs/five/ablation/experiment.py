@@ -74,6 +74,10 @@ class ExperimentConfig(Section):
         tree = self.model_dump(mode="json", exclude=set(self.LABELS))
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
+    def extends(self, earlier: Self) -> bool:
+        """Return whether all results of the experiment ``earlier`` are results of this one, too."""
+        return earlier.digest == self.digest
+
     def build_run_config(self, values: Mapping[str, Any], where: str) -> RunConfig:
         """Return the configuration of a run with ``values`` by key path after those of ``set``.
 

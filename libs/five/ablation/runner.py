@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from five.ablation.conditions import Conditions, monitor_process
 from five.ablation.config import AblationConfig, Trial
 from five.ablation.evaluation import Anchors, evaluate_run, rate_anchors
@@ -44,7 +46,10 @@ class Ablation:
         self.folder = folder
 
     def open(self) -> None:
-        """Create the folder. Raises ConfigError if it holds another ablation, whose results would be mixed in."""
+        """Create the folder, or open one of this ablation or of a part of its variants and seeds.
+
+        Raises ConfigError if it holds another ablation, whose results would be mixed in.
+        """
         open_folder(self.description, self.config)
 
     @property
@@ -161,16 +166,21 @@ class Ablation:
 
 
 def open_folder(description: Path, config: ExperimentConfig) -> None:
-    """Create an experiment's folder with its description. Raises ConfigError if it holds another experiment, whose
-    results would be mixed in."""
+    """Create an experiment's folder with its description, or open it. Raises ConfigError if it holds another
+    experiment, whose results would be mixed in. An experiment that extends the folder's replaces its description."""
     description.parent.mkdir(parents=True, exist_ok=True)
-    if not description.exists():
-        write_description(description, config)
-        return
-    known = read_description(description)["digest"]
-    if known != config.digest:
-        raise ConfigError(f"{description.parent} holds results of another version of this file (digest {known}, now "
-                          f"{config.digest}): change the file's name key, or remove the folder")
+    if description.exists():
+        before = read_description(description)
+        try:
+            is_extended = config.extends(type(config).model_validate(before["config"]))
+        except ValidationError:
+            is_extended = False  # another release wrote it
+        if not is_extended:
+            raise ConfigError(f"{description.parent} holds results of another version of this file: change the file's "
+                              f"name key, or remove the folder")
+        if before["digest"] == config.digest:
+            return
+    write_description(description, config)
 
 
 def write_description(description: Path, config: ExperimentConfig) -> None:
