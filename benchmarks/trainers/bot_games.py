@@ -22,7 +22,7 @@ def play_bot(begin: Callable[[DotaVectorEnv], Act], games: int = GAMES, against:
 
     ``begin`` returns the policy at the start of ``games / 2`` games that are played at once.
     """
-    total = dict.fromkeys(("won", "drawn", "lost", "last_hits", "minutes"), 0.0)
+    total = dict.fromkeys(("won", "drawn", "lost", "last_hits", "game_minutes"), 0.0)
     for side in range(TEAMS):
         env = DotaVectorEnv(games // TEAMS, config=evaluation_game(presets.load("laptop-1v1").game),
                             opponent=against.removeprefix("scripted-"), side=side, autoreset="disabled")
@@ -35,5 +35,5 @@ def play_bot(begin: Callable[[DotaVectorEnv], Act], games: int = GAMES, against:
             for row in np.flatnonzero(ended).tolist():
                 total["won" if infos["won"][row] else "drawn" if truncated[row] else "lost"] += 1
                 total["last_hits"] += float(infos["last_hits"][row])
-                total["minutes"] += float(infos["game_time"][row]) / 60
+                total["game_minutes"] += float(infos["game_time"][row]) / 60
     return total

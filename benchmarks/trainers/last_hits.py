@@ -21,6 +21,7 @@ from measurement import WARM_UP_SECONDS
 from five.benchmarks.child_process import prepare
 from five.benchmarks.results import machine
 from five.local.run_folder import RunFolder
+from five.local.run_origin import source_commit
 from rapid.atomic_file import replace_text
 
 
@@ -38,7 +39,7 @@ def five(minutes: float) -> dict[str, Any]:
         versions = json.loads(RunFolder(Path(place) / "runs/learn").records.read_text(encoding="utf-8"))["versions"]
     return {"hero_steps": versions[-1]["hero_steps"], **{name: found[name] for name in ("won", "drawn", "lost")},
             "last_hits": found["statistics"]["last_hits"] * found["games"],
-            "minutes": found["mean_game_seconds"] * found["games"] / 60}
+            "game_minutes": found["mean_game_seconds"] * found["games"] / 60}
 
 
 def main(arguments: list[str]) -> None:
@@ -57,12 +58,12 @@ def main(arguments: list[str]) -> None:
     for name in options.trainers:
         found = five(options.minutes) if name == "five" else \
             other(name, 60 * options.minutes - WARM_UP_SECONDS, "--learn")
-        print(f"| {name} | {found['hero_steps'] / 1e6:.1f} | {found['last_hits'] / found['minutes']:.2f} | "
+        print(f"| {name} | {found['hero_steps'] / 1e6:.1f} | {found['last_hits'] / found['game_minutes']:.2f} | "
               f"{found['won']:.0f}, {found['drawn']:.0f}, {found['lost']:.0f} |", flush=True)
         results[name] = found
         if options.into is not None:  # after each, so that a later trainer that fails loses none
-            replace_text(options.into, json.dumps({"machine": conditions, "minutes": options.minutes,
-                                                   "trainers": results}, indent=1) + "\n")
+            replace_text(options.into, json.dumps({"machine": conditions, "commit": source_commit(),
+                                                   "minutes": options.minutes, "trainers": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    # With a GPU it launches work as soon as it wakes.
+    # A service that launches work on a GPU must run as soon as it wakes.
     with start("inference", load, overlay=overlay,
                long_turns=lambda config: config.services.inference.device == "cpu") as service:
         torch.set_num_threads(service.config.services.inference.threads)

@@ -11,10 +11,10 @@ from five.ablation import page, parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial, read
 from five.ablation.evaluation import Anchors, evenly_spaced
-from five.ablation.runner import RESULT, Ablation, TrialFailed
+from five.ablation.runner import RESULT, Ablation, TrialFailed, read_description
 from five.agent.ratings import Skill
 from five.cli.ablate import ablate, collect
-from five.local.run_lock import RunLock
+from five.local.run_lock import FileLock, RunInUse, RunLock
 from five.run.load import ConfigError
 from tests.e2e.running import TINY
 from tests.repository import ROOT
@@ -82,32 +82,86 @@ def test_results_of_another_file_version_are_refused(tmp_path: Path) -> None:
         Ablation(AblationConfig.model_validate({**SMALL, "minutes": 1}), tmp_path / "rates").open()
 
 
-@pytest.mark.parametrize(("changes", "accepted"), [
-    ({"variants": {**SMALL["variants"], "low": {"schedules.learning_rate.initial": 0}}}, True),
-    ({"seeds": [1, 2]}, True),
-    ({"seeds": [2]}, False),
-    ({"variants": {"base": {}}}, False),
-    ({"variants": {"high": SMALL["variants"]["high"], "base": {}}}, False),
-    ({"variants": {**SMALL["variants"], "high": {"schedules.learning_rate.initial": 2}}}, False),
-    ({"variants": {**SMALL["variants"], "low": {}}, "set": {}}, False)])
-def test_ablation_gains_variants_and_seeds(tmp_path: Path, changes: dict[str, Any], accepted: bool) -> None:
-    """Earlier trials keep their results, and only added ones are missing. Any other change is refused."""
-    Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
-    for variant in SMALL["variants"]:
-        stored = tmp_path / "rates/runs" / Trial(variant, 1).name / RESULT
-        stored.parent.mkdir(parents=True)
-        stored.write_text(json.dumps(result(variant, 1)))
-    extended = Ablation(AblationConfig.model_validate({**SMALL, **changes}), tmp_path / "rates")
-    if not accepted:
-        with pytest.raises(ConfigError, match="another version of this file"):
-            extended.open()
-        return
+LOW = {"low": {"schedules.learning_rate.initial": 0}}
+
+
+def stored(folder: Path, *trials: Trial) -> Ablation:
+    """Return the ablation SMALL in a folder in which these trials have results."""
+    ablation = Ablation(AblationConfig.model_validate(SMALL), folder)
+    ablation.open()
+    for trial in trials:
+        place = folder / "runs" / trial.name / RESULT
+        place.parent.mkdir(parents=True)
+        place.write_text(json.dumps(result(*trial)))
+    return ablation
+
+
+@pytest.mark.parametrize("changes", [
+    {"variants": {**SMALL["variants"], **LOW}},
+    {"variants": {"base": {}, **LOW}},
+    {"variants": {"base": {}, "high": {"schedules.learning_rate.initial": 2}}},
+    {"seeds": [1, 2]}])
+def test_ablation_gains_variants_and_seeds(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """A variant without results, such as one that fails, may also change or go."""
+    stored(tmp_path, Trial("base", 1))
+    extended = Ablation(AblationConfig.model_validate({**SMALL, **changes}), tmp_path)
     extended.open()
-    assert extended.missing() == [trial for trial in extended.config.trials()
-                                  if trial.variant == "low" or trial.seed == 2]
-    extended.open()
-    with pytest.raises(ConfigError, match="another version of this file"):
-        Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
+    assert extended.missing() == [trial for trial in extended.config.trials() if trial != Trial("base", 1)]
+    # The trials' processes read it.
+    assert read_description(extended.description)["config"] == extended.config.model_dump(mode="json")
+
+
+@pytest.mark.parametrize(("changes", "told"), [
+    ({"variants": {"base": {}}}, r"variants\.high was {'schedules"),
+    ({"variants": {"base": {}, "high": {}}}, r"variants\.high was {'schedules"),
+    ({"variants": {"base": {"seed": 3}, "high": SMALL["variants"]["high"]}}, r"variants\.base was {}"),
+    ({"variants": {"high": SMALL["variants"]["high"], "base": {}}}, "the baseline, was base"),
+    ({"variants": {**SMALL["variants"], **LOW}, "minutes": 1}, r"minutes was 0\.4")])
+def test_change_of_an_evaluated_variant_is_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    """The description keeps the values that the results belong to."""
+    kept = stored(tmp_path, Trial("high", 1))
+    changed = Ablation(AblationConfig.model_validate({**SMALL, **changes}), tmp_path)
+    for refused in (changed.open, changed.check):
+        with pytest.raises(ConfigError, match=f"another version of this file, in which .*{told}"):
+            refused()
+    assert read_description(kept.description)["config"] == kept.config.model_dump(mode="json")
+
+
+def test_training_to_evaluate_fixes_its_variant(tmp_path: Path) -> None:
+    kept = stored(tmp_path)
+    (tmp_path / "runs/high-seed1").mkdir(parents=True)
+    (tmp_path / "runs/high-seed1/finished").write_text("0.4")
+    with pytest.raises(ConfigError, match=r"variants\.high was"):
+        Ablation(AblationConfig.model_validate({**SMALL, "variants": {"base": {}}}), kept.folder).open()
+
+
+def test_another_machine_or_release_is_refused(tmp_path: Path) -> None:
+    ablation = stored(tmp_path, Trial("base", 1))
+    about = read_description(ablation.description)
+    ablation.description.write_text(json.dumps({**about, "machine": {**about["machine"], "cores": 512}}))
+    with pytest.raises(ConfigError, match="was begun on 512 processors"):
+        ablation.open()
+    ablation.check()  # a report compares nothing new
+    ablation.description.write_text(json.dumps({**about, "config": {**about["config"], "arms": {}}}))
+    with pytest.raises(ConfigError, match="another release"):
+        ablation.open()
+
+
+def test_report_changes_no_description(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", variants={**SMALL["variants"], **LOW})
+    with pytest.raises(ConfigError, match="holds no ablation"):
+        ablate(file, report_only=True, root=tmp_path)
+    ablation = stored(tmp_path / "ablations/rates", Trial("base", 1))
+    before = ablation.description.read_bytes()
+    assert ablate(file, report_only=True, root=tmp_path) == 0
+    assert ablation.description.read_bytes() == before
+
+
+def test_one_process_at_a_time_runs_an_ablation(tmp_path: Path) -> None:
+    folder = tmp_path / "ablations/rates"
+    with FileLock(folder / "lock", "it", "wait"), pytest.raises(RunInUse, match="five ablate"):
+        ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path)
+    assert not (folder / "ablation.json").exists()
 
 
 def test_evaluated_versions_are_evenly_spaced() -> None:

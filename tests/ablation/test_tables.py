@@ -117,13 +117,14 @@ def test_missing_records_leave_samples_empty() -> None:
 
 
 def test_runs_without_a_common_point_have_no_table_of_one() -> None:
-    """With one evaluated version a run, a point of the axis would be that of a single run."""
+    """Runs with one evaluated version each share no point, so the comparisons by versions and samples are left out."""
     ends = [result("none", 1, last=100), result("queue-4", 1, last=60)]
     for one in ends:
         del one["evaluated"][0]
     outcome = assemble(CONFIG, [(ends[0], records(100)), (ends[1], records(60))])
     titles = [table.title for table in tables(CONFIG, outcome)]
-    assert titles[0] == "After 10 minutes" and "Student's t" in "".join(found(outcome, "After").notes)
+    notes = "".join(found(outcome, "After").notes)
+    assert titles[0] == "After 10 minutes" and "Student's t" in notes and "No table by versions or samples:" in notes
 
 
 def test_training_statistics_are_means_over_seeds() -> None:

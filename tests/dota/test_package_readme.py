@@ -49,7 +49,7 @@ def test_every_id_and_argument_is_described():
         assert name in ("num_envs", "threads") or f"`{name}`" in README, name
 
 
-def test_the_time_of_a_game_is_the_presets():
+def test_step_and_game_length_match_the_preset():
     from dota import presets
     from dota.team_games import steps_of
 

@@ -1,6 +1,6 @@
 """Configuration of an ablation: variants on an experiment's configuration."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -22,12 +22,18 @@ class AblationConfig(ExperimentConfig):
         """The variant that the others are compared with."""
         return next(iter(self.variants))
 
-    def extends(self, earlier: Self) -> bool:
-        """Return whether this is the ablation ``earlier``, perhaps with more variants or seeds."""
-        unchanged = all(self.variants.get(name) == values for name, values in earlier.variants.items())
-        others = earlier.model_copy(update={"variants": self.variants, "seeds": self.seeds})
-        return (unchanged and set(earlier.seeds) <= set(self.seeds) and earlier.baseline == self.baseline
-                and others.digest == self.digest)
+    def mismatch(self, earlier: Self, begun: Collection[str]) -> str:
+        """Return why results of the ablation ``earlier`` are not results of this one; "" if they are.
+
+        Seeds may be added and removed, and variants too, unless they have results. All results depend on the baseline,
+        because all variants are evaluated in its game.
+        """
+        if earlier.baseline != self.baseline:
+            return f"the first of variants, the baseline, was {earlier.baseline}"
+        for name in dict.fromkeys((self.baseline, *begun)):
+            if self.variants.get(name) != earlier.variants.get(name):
+                return f"variants.{name} was {earlier.variants.get(name)}"
+        return super().mismatch(earlier.model_copy(update={"variants": self.variants, "seeds": self.seeds}), begun)
 
     def trials(self) -> "Iterator[Trial]":
         """Yield every trial, seed by seed, so that early results compare all variants."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -74,9 +74,13 @@ class ExperimentConfig(Section):
         tree = self.model_dump(mode="json", exclude=set(self.LABELS))
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
-    def extends(self, earlier: Self) -> bool:
-        """Return whether all results of the experiment ``earlier`` are results of this one, too."""
-        return earlier.digest == self.digest
+    def mismatch(self, earlier: Self, begun: Collection[str]) -> str:
+        """Return why results of the experiment ``earlier`` are not results of this one; "" if they are.
+
+        ``begun``: names of the variants with results.
+        """
+        before, now = (config.model_dump(mode="json", exclude=set(self.LABELS)) for config in (earlier, self))
+        return next((f"{key} was {before[key]}" for key in now if before[key] != now[key]), "")
 
     def build_run_config(self, values: Mapping[str, Any], where: str) -> RunConfig:
         """Return the configuration of a run with ``values`` by key path after those of ``set``.

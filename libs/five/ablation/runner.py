@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,24 @@ class Ablation:
         self.folder = folder
 
     def open(self) -> None:
-        """Create the folder, or open one of this ablation or of a part of its variants and seeds.
+        """Create the folder, or open it to run further trials. The description becomes that of this ablation.
 
-        Raises ConfigError if it holds another ablation, whose results would be mixed in.
+        Raises ConfigError as `check` does, and for a folder that another kind of machine began: its minutes would not
+        compare.
         """
-        open_folder(self.description, self.config)
+        if self.description.exists():
+            known, here = read_description(self.description)["machine"], machine()
+            if any(known[key] != here[key] for key in ("cpu", "cores")):
+                raise ConfigError(f"{self.folder} was begun on {known['cores']} processors of {known['cpu']}, and here "
+                                  f"are {here['cores']} of {here['cpu']}: continue it there, or change the file's name "
+                                  "key")
+        open_folder(self.description, self.config, self._begun())
+
+    def check(self) -> None:
+        """Raise ConfigError if the folder has no ablation, or another one, whose results would be mixed in."""
+        if not self.description.exists():
+            raise ConfigError(f"{self.folder} holds no ablation, so that there is nothing to report")
+        require_same(self.description, self.config, self._begun())
 
     @property
     def description(self) -> Path:
@@ -103,6 +116,11 @@ class Ablation:
 
     def _folder(self, trial: Trial) -> RunFolder:
         return RunFolder(self.folder / "runs" / trial.name)
+
+    def _begun(self) -> list[str]:
+        """Return the names of the variants with a result, or a training that is still to be evaluated."""
+        return [Trial.named(file.parent.name).variant for name in (RESULT, FINISHED)
+                for file in sorted(self.folder.glob(f"runs/*-seed*/{name}"))]
 
     def _trained(self, trial: Trial) -> float:
         """Return the minutes that a run has trained; 0 while a training is incomplete."""
@@ -165,22 +183,30 @@ class Ablation:
         replace_text(folder.path / RESULT, json.dumps(result, indent=1))
 
 
-def open_folder(description: Path, config: ExperimentConfig) -> None:
-    """Create an experiment's folder with its description, or open it. Raises ConfigError if it holds another
-    experiment, whose results would be mixed in. An experiment that extends the folder's replaces its description."""
+def open_folder(description: Path, config: ExperimentConfig, begun: Collection[str] = ()) -> None:
+    """Create an experiment's folder with its description, or open it and replace the description's configuration.
+
+    ``begun``: names of the variants with results. Raises ConfigError as `require_same` does.
+    """
     description.parent.mkdir(parents=True, exist_ok=True)
-    if description.exists():
-        before = read_description(description)
-        try:
-            is_extended = config.extends(type(config).model_validate(before["config"]))
-        except ValidationError:
-            is_extended = False  # another release wrote it
-        if not is_extended:
-            raise ConfigError(f"{description.parent} holds results of another version of this file: change the file's "
-                              f"name key, or remove the folder")
-        if before["digest"] == config.digest:
-            return
-    write_description(description, config)
+    if not description.exists():
+        write_description(description, config)
+    elif require_same(description, config, begun)["digest"] != config.digest:
+        write_description(description, config)
+
+
+def require_same(description: Path, config: ExperimentConfig, begun: Collection[str] = ()) -> dict[str, Any]:
+    """Return an experiment's description. Raises ConfigError if results of it are not results of ``config``."""
+    known = read_description(description)
+    try:
+        earlier = type(config).model_validate(known["config"])
+    except ValidationError:
+        raise ConfigError(f"{description.parent} was begun by another release of Five: finish it with that release, or "
+                          "change the file's name key") from None
+    if problem := config.mismatch(earlier, begun):
+        raise ConfigError(f"{description.parent} holds results of another version of this file, in which {problem}: "
+                          "undo that change, or change the file's name key")
+    return known
 
 
 def write_description(description: Path, config: ExperimentConfig) -> None:

@@ -58,11 +58,11 @@ def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0
 
 
 def at_common_point(config: AblationConfig, outcome: AblationResults, name: str) -> ResultTable:
-    """Return the table of the variants at the last point of an axis that all runs reached."""
+    """Return the table of the variants at the last point of an axis that all runs reached; no rows without one."""
+    if not _has_common_point(outcome, name):
+        return ResultTable("", [], [])
     axis = AXES[name]
     span = common_range(outcome.all(), axis)
-    if not span[0] <= span[1]:  # unknown, or no point that all runs reached
-        return ResultTable("", [], [])
     columns: list[Column] = []
     for title, figure in _figures(config):
         columns.append((title, _at_point(axis, span[1], figure)))
@@ -82,8 +82,17 @@ def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
     columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
                 for bot in config.evaluation.against]
-    return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns,
-                   [FAIR["wall clock"] + _statistics_note(config), METHOD])
+    notes = [FAIR["wall clock"] + _statistics_note(config), METHOD]
+    left_out = [name for name in ("versions", "samples") if not _has_common_point(outcome, name)]
+    if left_out:
+        notes.append(f"No table by {' or '.join(left_out)}: the runs' evaluated versions share no point there, or their "
+                     "records are lost.")
+    return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns, notes)
+
+
+def _has_common_point(outcome: AblationResults, name: str) -> bool:
+    first, last = common_range(outcome.all(), AXES[name])
+    return first <= last  # False for NaN
 
 
 def speedups(config: AblationConfig, outcome: AblationResults) -> ResultTable:

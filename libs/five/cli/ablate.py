@@ -8,6 +8,7 @@ from five.ablation.evaluation import Anchors
 from five.ablation.results import AblationResults, assemble
 from five.ablation.runner import Ablation, read_description
 from five.local.run_folder import ROOT
+from five.local.run_lock import FileLock
 from rapid.atomic_file import replace_text
 
 FOLDER = "ablations"
@@ -16,13 +17,18 @@ FOLDER = "ablations"
 def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
     """Run the trials without a result, evaluate them and write the report. Return the exit status.
 
-    Table and page are also written after each trial. Raises ConfigError, TrialFailed.
+    Table and page are also written after each trial; with ``report_only`` they alone are. Raises ConfigError,
+    TrialFailed, RunInUse.
     """
     config = read(file)
     ablation = Ablation(config, root / FOLDER / config.name)
-    ablation.open()
-    if not report_only:
-        parallel.run(ablation, say, lambda: write_partial(ablation))
+    if report_only:
+        ablation.check()
+    else:
+        with FileLock(ablation.folder / "lock", str(ablation.folder),
+                      "wait until that `five ablate` has ended, or end it"):
+            ablation.open()
+            parallel.run(ablation, say, lambda: write_partial(ablation))
     print(write(ablation), end="")
     print(f"page: {ablation.folder / 'page.html'}")
     return 0
