@@ -89,6 +89,16 @@ def test_eval_plays_an_agent_without_a_run(agent: PackedAgent, capsys: pytest.Ca
         pass
 
 
+def test_a_match_outlives_an_unwritable_replay(agent: PackedAgent, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").touch()
+    command = ["eval", "--agent", "tiny", "--games", "2", "--json", "--replay", "file/game.replay"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    outcome = json.loads(captured.out)
+    assert outcome["won"] + outcome["drawn"] + outcome["lost"] == 2 and outcome["replay"] == ""
+    assert "the replay is not saved: file/game.replay: " in captured.err
+
+
 def test_a_runs_version_plays_an_agent(agent: PackedAgent, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", "--run", "trial", "--against", "tiny", "--games", "2", "--json"]) == 0
     outcome = json.loads(capsys.readouterr().out)
@@ -110,6 +120,13 @@ def test_rules_that_changed_are_printed(agent: PackedAgent, capsys: pytest.Captu
     (["draft", "--agent", "tiny", "--url", "http://x"], "--agent tiny --url"),
     (["play", "--agent", "tiny", "--run", "trial"], "--agent tiny --run"),
     (["play", "--agent", "tiny", "--ratings"], "--agent tiny --ratings"),
+    (["eval", "--agent", "tiny", "--version", "4"], "--version 4: a packed agent has one version"),
+    (["draft", "--agent", "tiny", "--version", "4"], "--version 4: a packed agent has one version"),
+    (["eval", "--agent", "tiny", "--replay", "runs"], "--replay runs: is a folder"),
+    (["eval", "--run", "trial", "--replay", "x.replay"], "--replay x.replay: only with --agent"),
+    (["watch", "x.replay", "--agent", "tiny"], "one of the three"),
+    (["watch", "x.replay", "--run", "trial"], "one of the three"),
+    (["train", "--accept-changes"], "--accept-changes: only with --resume"),
     (["train", "--from", "nobody"], "agent 'nobody'")])
 def test_refusals_name_the_option(agent: PackedAgent, arguments: list[str], problem: str,
                                   capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,6 +78,14 @@ def test_unknown_bots_are_named() -> None:
         play(quick_game_config(), "clever", "random", 1)
 
 
+@pytest.mark.parametrize(("arguments", "told"), [
+    (["clever", "random"], "unknown bot 'clever'; known bots: random, "), (["--games", "0"], "--games 0: no game")])
+def test_command_without_games_names_the_reason(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+                                                ) -> None:
+    assert main(["games", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["games", "scripted", "random", "--games", "2", "--quick", "--threads", "1", "--json"]) == 0
     assert '"Radiant wins"' in capsys.readouterr().out

@@ -43,6 +43,21 @@ def test_machine_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpu_names() == ("NVIDIA H100", "NVIDIA H100")
 
 
+def test_commit_of_another_project_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five is installed in an ignored virtual environment of a project with commits of its own."""
+    installed = tmp_path / ".venv/five/local/run_origin.py"
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    (tmp_path / ".gitignore").write_text(".venv\n")
+    for command in (["init", "-q"], ["add", "-A"],
+                    ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    monkeypatch.setattr(run_origin, "__file__", str(installed))
+    assert source_commit() == "unknown"
+    monkeypatch.setattr(run_origin, "__file__", str(tmp_path / ".gitignore"))
+    assert len(source_commit()) == 9
+
+
 def test_a_tree_without_git_has_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*arguments: object, **options: object) -> None:
         raise FileNotFoundError("git")

@@ -1,7 +1,9 @@
 """Packing: what the folder holds, when it is refused, and that the evaluation plays the packed weights."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from dota.vec_game import BOTS, STATS
 from five import yaml_core
 from five.agent.model.temperature import at_temperature
 from five.evaluation.archived_versions import VersionNotArchived
+from five.evaluation.journal import Journal
 from five.evaluation.match import Contestant, play
+from five.local.run_lock import RunInUse
 from five.packed_agents import evaluation, packing
 from five.packed_agents.card import TrainingFacts
 from five.packed_agents.errors import AgentUnavailable
@@ -62,7 +66,7 @@ def test_an_agent_plays_at_its_temperature(shared_agent: PackedAgent, tmp_path: 
     cold = pack(archive, request(name="cold", temperature=0.25), tmp_path / "agents")
     assert (cold.card.temperature, shared_agent.card.temperature) == (0.25, 1.0)
     assert parse_games((cold.path / GAMES).read_bytes()).temperature == 0.25
-    assert len(list((archive.folder.path / "agent-games").iterdir())) == 2  # games of one are not those of the other
+    assert len(list((archive.folder.path / "agent-games").glob("*.jsonl"))) == 2  # games of one are not those of the other
     assert cold.card.check.hash != hot.card.check.hash
     evaluated = WeightsFile(cold.path / WEIGHTS, cold.card.weights_sha256, cold.spec, 0.25).policy().state_dict()
     cooled = policy_of(cold.spec, at_temperature(hot.tensors(), 0.25)).state_dict()
@@ -111,6 +115,36 @@ def test_an_interrupted_evaluation_continues(tmp_path: Path, monkeypatch: pytest
     assert [line.split()[0] for line in said] == ["scripted:", "scripted-hard:"]
     again = pack(archive, request(name="again", games=0), tmp_path / "agents")
     assert again.card.scores == agent.card.scores and again.card.check == agent.card.check
+
+
+def test_a_part_of_an_evaluation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short games end first, so a part would be another score."""
+    archive = ended_run(tmp_path / "runs")
+    write = Journal.write
+
+    def interrupted(self: Journal, rows: Mapping[str, Any]) -> None:
+        write(self, rows)
+        if any(name.startswith("scripted-hard/") for name in rows):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pack(archive, request(), tmp_path / "agents")
+    with pytest.raises(AgentUnavailable, match=r"not have all 2 evaluation games .* against scripted-hard: --games 2 "):
+        pack(archive, request(games=0), tmp_path / "agents")
+
+
+def test_one_process_at_a_time_plays_a_versions_games(tmp_path: Path) -> None:
+    archive, refused = ended_run(tmp_path / "runs"), list[str]()
+
+    def pack_another(line: str) -> None:
+        with pytest.raises(RunInUse, match="five agents pack"):
+            pack(archive, request(name="other"), tmp_path / "agents")
+        refused.append(line)
+
+    pack(archive, request(), tmp_path / "agents", pack_another)
+    assert len(refused) == len(BOTS)
 
 
 def test_the_configuration_has_no_addresses(tmp_path: Path) -> None:

@@ -31,6 +31,15 @@ def test_facts_come_from_the_runs_folder(run: RunFolder, tmp_path: Path) -> None
     assert found.seeds == [config.seed] and found.parent == ""
 
 
+def test_time_between_two_trainings_is_no_training(run: RunFolder, tmp_path: Path) -> None:
+    """Half an hour, a week without the run, and another half an hour."""
+    rows = [{"version": 1, "minutes": 30.0, "hero_steps": 1e6, "seconds": 1800.0},
+            {"version": 2, "minutes": 10_140.0, "hero_steps": 2e6, "seconds": 1800.0}]
+    run.records.write_text(json.dumps({"versions": rows, "ratings": []}))
+    found = training_facts(run, ended_run(tmp_path / "other").config, 2, {})
+    assert (found.hours, found.cost) == (1.0, "2.0 core-hours")
+
+
 def test_a_person_may_correct_them(run: RunFolder, tmp_path: Path) -> None:
     config = ended_run(tmp_path / "other").config
     found = training_facts(run, config, 2, {"command": "make train", "hours": 0.5}, "a cup of coffee")

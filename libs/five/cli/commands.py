@@ -162,6 +162,8 @@ def run(arguments: argparse.Namespace) -> int:
             with default_action():
                 from five.cli.train import train  # two seconds
 
+            if arguments.accept_changes and arguments.resume is None:
+                raise ConfigError("--accept-changes: only with --resume")
             overrides = list(arguments.overrides)
             if arguments.seed is not None:
                 overrides.append(f"seed={arguments.seed}")
@@ -207,6 +209,9 @@ def run(arguments: argparse.Namespace) -> int:
                 return evaluate_agent(arguments.agent, arguments.against, arguments.games, arguments.seed,
                                       arguments.json, arguments.greedy, arguments.replay, arguments.deaths,
                                       arguments.temperature)
+            if arguments.replay is not None:
+                raise ConfigError(f"--replay {arguments.replay}: only with --agent; a run keeps its replays in its "
+                                  "folder")
             return evaluate(find_run(arguments.run), arguments.version, arguments.against, arguments.games,
                             arguments.seed, arguments.json, arguments.greedy, arguments.offline, arguments.deaths,
                             arguments.temperature)
@@ -233,6 +238,8 @@ def run(arguments: argparse.Namespace) -> int:
             from five.cli.watch import newest, watch, watch_agent
 
             require_agent_alone(arguments)
+            if arguments.replay and (arguments.agent or arguments.run):
+                raise ConfigError(f"{arguments.replay}: give a file, --run or --agent, one of the three")
             if arguments.agent:
                 return watch_agent(arguments.agent, arguments.out, arguments.speed, arguments.seconds)
             replay = arguments.replay or str(newest(find_run(arguments.run).path / "replays"))

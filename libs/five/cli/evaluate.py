@@ -64,6 +64,8 @@ def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool
     from five.evaluation.match import Contestant
     from five.packed_agents.folder import find_agent
 
+    if replay is not None and replay.is_dir():
+        raise ConfigError(f"--replay {replay}: is a folder; give the name of a file")
     agent = find_agent(name, temperature)
     game, label = agent.config.game, agent.card.name
     for change in agent.rule_changes:
@@ -177,10 +179,18 @@ def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: in
     from five.evaluation.deaths import DeathRecorder, summarise
     from five.evaluation.match import play
 
+    saved = ""
+
     def record(replay: Replay, final: int) -> None:
+        """Save a replay. An error must not cost the match."""
+        nonlocal saved
         assert path is not None
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replay.save(path, final)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replay.save(path, final)
+            saved = str(path)
+        except OSError as error:
+            print(f"the replay is not saved: {path}: {error.strerror}", file=sys.stderr)
 
     recorder = DeathRecorder() if deaths else None
     match = play(game, first, second, (games + 1) // 2, seed, greedy=greedy, on_step=recorder,
@@ -189,7 +199,7 @@ def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: in
     ours, theirs = match.statistics()
     return {"against": second.name, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
             "win_rate_interval": list(match.interval()), "mean_game_seconds": match.seconds, "statistics": ours,
-            "opponent_statistics": theirs, "replay": "" if path is None else str(path),
+            "opponent_statistics": theirs, "replay": saved,
             **({} if recorder is None else {
                 name: summarise([death for death in recorder.deaths if death.of_first == of_first], len(match.games),
                                 game.heroes_per_team)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dota.vec_game import Winner
+from dota.vec_game import BOTS, Winner
 from five.agent.ratings import pairs_interval, wilson_interval
 from five.evaluation.bot_games import (
     MARKED,
@@ -19,6 +19,7 @@ from five.evaluation.bot_games import (
     play,
     quick_game_config,
 )
+from five.run.load import ConfigError
 
 # Ranges of real games with their sources. A row without a source has no range.
 REAL = {
@@ -61,8 +62,12 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
     """Play ``count`` games of two bots and print their table. Return the exit status.
 
     Each game is appended to ``log``, one JSON object a line, and the table covers the whole log, so that several
-    calls with different seeds add up. Raises RuntimeError for a line of the log that is no game of these two bots.
+    calls with different seeds add up. Raises RuntimeError for a line of the log that is no game of these two bots, and
+    ConfigError for an unknown bot or if there is no game at all.
     """
+    for name in (first, second):
+        if name not in BOTS:
+            raise ConfigError(f"unknown bot {name!r}; known bots: {', '.join(BOTS)}")
     game = quick_game_config() if quick else full_game_config()
     records = read_log(log, first, second) if log is not None and log.exists() else []
 
@@ -75,6 +80,8 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
         pairs = count if first == second else (count + 1) // 2
         records += play(game, first, second, pairs, seed, threads=threads, concurrent=16 if quick else 8,
                         look=not quick, on_game=note)
+    if not records:
+        raise ConfigError("--games 0: no game is played, and no --log has any")
     lines = table(first, second, records, quick)
     if as_json:
         print(json.dumps({line.what: line.value for line in lines}, indent=1))

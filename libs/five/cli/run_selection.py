@@ -18,10 +18,12 @@ def add_address(parser: argparse.ArgumentParser) -> None:
 
 
 def require_agent_alone(arguments: argparse.Namespace) -> None:
-    """Raise ApiError if --agent is given with an option that selects a run."""
+    """Raise ApiError if --agent is given with an option that selects a run or a version."""
     for option in ("run", "url"):
         if arguments.agent and getattr(arguments, option, None):
             raise ApiError(f"--agent {arguments.agent} --{option}: a packed agent needs no run; give one of the two")
+    if arguments.agent and getattr(arguments, "version", -1) >= 0:
+        raise ApiError(f"--agent {arguments.agent} --version {arguments.version}: a packed agent has one version")
 
 
 def controller_of(arguments: argparse.Namespace) -> ControllerClient:

@@ -88,13 +88,14 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
     ground = FilmMap(patch)
     due, shown = 0.0, 0
     for step, frame in enumerate(playback.run(path)):
-        if step * STEP_SECONDS < due:
-            continue
-        due += speed / FILM_RATE
-        shown += 1
-        if seconds is not None and shown > seconds * FILM_RATE:
-            return
-        yield render_frame(ground, frame)
+        picture: Picture | None = None
+        while due <= step * STEP_SECONDS:  # several times in a slow film
+            due += speed / FILM_RATE
+            shown += 1
+            if seconds is not None and shown > seconds * FILM_RATE:
+                return
+            picture = render_frame(ground, frame) if picture is None else picture
+            yield picture
 
 
 def newest(folder: Path) -> Path:

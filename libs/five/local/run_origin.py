@@ -53,6 +53,9 @@ def source_commit() -> str:
     """Return the source tree's commit, with "+" if files differ from it; "unknown" outside a checkout."""
     here = Path(__file__).resolve().parent
     try:
+        # An installed Five may be in an ignored folder of another project's checkout.
+        subprocess.run(["git", "ls-files", "--error-unmatch", Path(__file__).name], cwd=here, capture_output=True,
+                       check=True)
         head = subprocess.run(["git", "rev-parse", "--short=9", "HEAD"], cwd=here, capture_output=True, text=True,
                               check=True).stdout.strip()
         dirty = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=here,

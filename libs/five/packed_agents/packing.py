@@ -9,11 +9,12 @@ from typing import Any
 
 from dota.replay import Replay
 from dota.rule_changes import REVISION
-from dota.vec_game import BOTS
+from dota.vec_game import BOTS, TEAMS
 from five import yaml_core
 from five.agent.surgery import AgentSpec
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, play_planned
+from five.local.run_lock import FileLock
 from five.packed_agents.card import AgentCard, CheckGame, TrainingFacts, card_text
 from five.packed_agents.check import check_timesteps, play_check
 from five.packed_agents.errors import AgentUnavailable
@@ -67,7 +68,7 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
     """Pack a version into the folder ``into``/NAME, which appears at once when everything is written.
 
     The evaluation plays the rounded weights that are packed. Raises AgentUnavailable for a name that exists and for
-    weights without evaluation games; VersionNotArchived.
+    weights without evaluation games; VersionNotArchived; RunInUse while another process plays them.
     """
     target = into / request.name
     if target.exists():
@@ -84,7 +85,10 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
         policy = weights.policy()
         journal = journal_path(archive.folder.path, weights)
         if request.games:
-            play_games(journal, weights, request.seed, (request.games + 1) // 2, request.processes, say)
+            journal.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(journal.with_suffix(".lock"), str(journal),
+                          "wait until that `five agents pack` has ended, or end it; its games are kept"):
+                play_games(journal, weights, request.seed, (request.games + 1) // 2, request.processes, say)
         games = recorded_games(journal, weights, request.seed)
         _require_all_bots(games, number, request)
         replay = f"against-{REPLAY_AGAINST}.replay"
@@ -131,11 +135,19 @@ def games_text(games: EvaluationGames) -> str:
 
 
 def _require_all_bots(games: EvaluationGames, number: int, request: PackRequest) -> None:
-    missing = [bot for bot in BOTS if all(row.against != bot for row in games.games)]
+    """Raise AgentUnavailable unless all bots have played equally many whole pairs.
+
+    Games end in order of their length, so those of an interrupted evaluation are the short ones.
+    """
+    count = TEAMS * (1 + max((row.pair for row in games.games), default=-1))
+    expected = {divmod(game, TEAMS) for game in range(count)}
+    missing = [bot for bot in BOTS
+               if {(row.pair, row.side) for row in games.games if row.against == bot} != expected or not count]
     if missing:
+        lacks = f"does not have all {count} evaluation games" if count else "has no evaluation games"
         raise AgentUnavailable(
-            f"version {number} has no evaluation games of its packed weights with seed {request.seed} against "
-            f"{', '.join(missing)}: --games 100 plays 100 games against each bot, and continues after an interruption")
+            f"version {number} {lacks} of its packed weights with seed {request.seed} against {', '.join(missing)}: "
+            f"--games {count or 100} plays {count or 100} games against each bot, and continues after an interruption")
 
 
 def _record(policy: Any, config: RunConfig, seed: int, path: Path) -> None:

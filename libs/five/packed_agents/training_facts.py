@@ -1,7 +1,9 @@
 """Facts of a run for the card of a packed agent, from the run's folder and from a person."""
 
 import json
+import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,6 +18,7 @@ from rapid.malformed import MALFORMED
 # The facts that a person may give, and their options.
 OPTIONS = {"command": "--trained-by", "commit": "--commit", "hero_steps": "--hero-steps", "hours": "--hours",
            "hardware": "--hardware"}
+PAUSE_SECONDS = 60.0  # of a pause or stop; shorter gaps are a version's publication
 
 
 def training_facts(folder: RunFolder, config: RunConfig, version: int, given: Mapping[str, Any], cost: str = ""
@@ -47,14 +50,17 @@ def training_facts(folder: RunFolder, config: RunConfig, version: int, given: Ma
 
 
 def _progress(folder: RunFolder, version: int) -> dict[str, Any]:
-    """Return hero-steps and hours of the version in the run's records; empty without records."""
+    """Return hero-steps and hours of training of the version in the run's records; empty without records."""
     try:
         rows = json.loads(folder.records.read_text(encoding="utf-8"))["versions"]
         upto = [row for row in rows if row["version"] <= version]
         if not upto:
             return {}
-        last = upto[-1]
-        return {"hero_steps": int(last["hero_steps"]), "hours": round(float(last["minutes"]) / 60, 2)}
+        # Minutes are those since the run began. A longer gap than a version took is a time in which it did not train.
+        gaps = [60 * (row["minutes"] - before["minutes"]) - row.get("seconds", math.inf)
+                for before, row in pairwise(upto)]
+        seconds = 60 * upto[-1]["minutes"] - sum(gap for gap in gaps if gap > PAUSE_SECONDS)
+        return {"hero_steps": int(upto[-1]["hero_steps"]), "hours": round(seconds / 3600, 2)}
     except FileNotFoundError:
         return {}
     except MALFORMED as error:
