@@ -77,8 +77,8 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{/* What the chart alone knows of the run. run.overrides may add to it and never contradict it (_validate.tpl). */}}
 {{- define "five.computedConfig" -}}
 {{- $optimizer := include "five.componentName" (dict "root" . "component" "optimizer") -}}
-preset: {{ .Values.run.preset }}
-name: {{ include "five.runName" . }}
+preset: {{ .Values.run.preset | quote }}
+name: {{ include "five.runName" . | quote }}
 rpc:
   listen_host: "::"
 store:
@@ -171,7 +171,9 @@ services:
 {{- $computed = mustMergeOverwrite $computed (include "five.tls.config" . | fromYaml) }}
 {{- /* helm reads a fraction after --set as text; the services take numbers only. */}}
 {{- $config := toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
-{{- regexReplaceAll "(?m)(: |- )\"(-?[0-9]+(?:\\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\"$" $config "${1}${2}" }}
+{{- $config = regexReplaceAll "(?m)(: |- )\"(-?[0-9]+(?:\\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\"$" $config "${1}${2}" }}
+{{- /* Keys that take text. */}}
+{{- regexReplaceAll "(?m)^((?: *patch|name|preset): )([-+0-9.eE]+)$" $config "${1}\"${2}\"" }}
 {{- end }}
 
 {{/*

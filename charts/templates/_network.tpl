@@ -199,7 +199,7 @@ spec:
         {{- toYaml $endpoint.ports | include "five.network.tcp" | trim | nindent 8 }}
       to:
         - ipBlock:
-            cidr: {{ $endpoint.cidr }}
+            cidr: {{ $endpoint.cidr | quote }}
     {{- end }}
     {{- end }}
     {{- if and $root.Values.tracing.endpoint (not (has $component (list "test" "backup"))) }}
@@ -219,7 +219,7 @@ spec:
       to:
         {{- range $cidr := . }}
         - ipBlock:
-            cidr: {{ $cidr }}
+            cidr: {{ $cidr | quote }}
         {{- end }}
       {{- end }}
     {{- end }}

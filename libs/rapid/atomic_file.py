@@ -1,5 +1,6 @@
 """Atomic replacement of files."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+# Errors of file systems without hard links, such as SMB, exFAT and mounted buckets.
+_NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP)
 PARTIAL = ".partial"  # suffix of a file that is being written; its name begins with "."
 
 
@@ -27,11 +30,22 @@ def replacing(path: Path, mode: int = 0o666, sync: bool = False, exclusive: bool
                 file.flush()
                 os.fsync(file.fileno())
         if exclusive:
-            os.link(partial, path)  # unlike a rename, a link never replaces a file
+            _move_exclusively(partial, path, mode)
         else:
             partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _move_exclusively(partial: Path, path: Path, mode: int) -> None:
+    try:
+        os.link(partial, path)  # unlike a rename, a link never replaces a file
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Readers may see an empty file for a moment, and a crash may leave one.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        partial.replace(path)
 
 
 def replace_text(path: Path, text: str, mode: int = 0o666, sync: bool = False) -> None:

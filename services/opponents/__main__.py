@@ -43,8 +43,8 @@ async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
             async for _ in service.parameters.watch():
                 for record in await asyncio.to_thread(list, service.parameters.records_from(last + 1)):
                     if ours(record.version) and is_eligible(record, keep_every):
+                        await asyncio.to_thread(pool.on_version, record.version)
                         last = record.version
-                        await asyncio.to_thread(pool.on_version, last)
                 show_pool((await asyncio.to_thread(pool.league)).probabilities())
         except redis.RedisError as error:
             log.warning("pool update failed: %s", error)

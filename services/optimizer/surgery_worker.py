@@ -78,7 +78,9 @@ class SurgeryWorker:
         fencing_token = self.fencing_token()
         if fencing_token is None or fencing_token.fence is None:
             return False
-        job = self.jobs.claim(fencing_token.holder.partition("#")[0], fencing_token.fence)
+        # One thread of the holder runs one job at a time, so a job that it holds already was interrupted.
+        job = self.jobs.unfinished(fencing_token.fence) or \
+            self.jobs.claim(fencing_token.holder.partition("#")[0], fencing_token.fence)
         if job is None:
             return False
         log.info("job started id=%s attempt=%d", job.id, job.attempt)

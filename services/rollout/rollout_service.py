@@ -84,25 +84,30 @@ class RolloutService:
             raise playing.exception()  # type: ignore[misc]
 
     async def _play(self) -> None:
-        await self._wait_for_first_version()
+        version = await self._wait_for_first_version()
         if self._control.is_stopping:
             return
         settings = self._service.config.services.rollout
         for index, games in enumerate(split_games(settings.games, settings.groups)):
-            self._groups.append(await self._make_group(index, games))
+            group = await self._make_group(index, games)
+            # The first games begin before inference has answered, and schedules and anneals depend on the version.
+            group.progress.newest_version = max(group.progress.newest_version, version)
+            self._groups.append(group)
         log.info("playing games=%d groups=%d", settings.games, len(self._groups))
         await asyncio.gather(*(group.play() for group in self._groups))
 
-    async def _wait_for_first_version(self) -> None:
+    async def _wait_for_first_version(self) -> int:
+        """Wait until inference serves a version of this epoch, and return it; -1 when the process stops before."""
         while not self._control.is_stopping:
             try:
                 served = await self._inference[0].model()
                 if served.newest_version >= 0 and served.epoch == self._service.epoch:
-                    return
+                    return int(served.newest_version)
             except CallFailed as error:
                 if not error.may_retry:
                     raise
             await asyncio.sleep(FIRST_VERSION_SECONDS)
+        return -1
 
     async def _assign_optimizers(self) -> None:
         while True:

@@ -198,7 +198,7 @@ def test_credentials_of_the_object_store_are_reachable(tmp_path: Path) -> None:
     open_at = {(rule["to"][0]["ipBlock"]["cidr"], port["port"]) for rule in egress_without_pods(values, "optimizer")
                if "to" in rule for port in rule["ports"]}
     assert open_at == {("169.254.169.254/32", 80), ("169.254.169.254/32", 8080), ("169.254.169.252/32", 987),
-                       ("169.254.169.252/32", 988), ("169.254.170.23/32", 80)}
+                       ("169.254.169.252/32", 988), ("169.254.170.23/32", 80), ("fd00:ec2::23/128", 80)}
     assert not [r for r in egress_without_pods(values, "rollout") if "to" in r]
     (tmp_path / "none.yaml").write_text("networkPolicy: {blobsCredentials: []}\n")
     none = Values("s3-none", (str(tmp_path / "none.yaml"),), ("blobs.url=s3://bucket/five",))

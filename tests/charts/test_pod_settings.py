@@ -37,6 +37,15 @@ def test_labels_are_added_and_selectors_never_change() -> None:
         assert "team" not in o["spec"]["selector"]["matchLabels"]
 
 
+def test_backups_have_the_labels_and_annotations_of_all_pods() -> None:
+    """Workload identity and service meshes select pods by them."""
+    values = Values("labelled-backup", sets=("backup.enabled=true", "global.podLabels.team=rl",
+                                             "global.podAnnotations.note=all"))
+    having = {name: (meta["labels"].get("team"), meta.get("annotations", {}).get("note"))
+              for name, meta, _ in pods(objects(values)) if not name.startswith("Pod/")}
+    assert "CronJob/five-backup" in having and set(having.values()) == {("rl", "all")}
+
+
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_volumes_are_mounted_in_the_components_own_containers(component: str) -> None:
     values = Values(component, sets=(

@@ -38,6 +38,15 @@ def test_every_rendered_configuration_loads(values: Values, tmp_path: Path) -> N
         assert "@" not in url, "passwords come from the environment"
 
 
+@pytest.mark.parametrize("name", ["2024", "1e5", "true", "null"])
+def test_text_that_looks_like_another_type_stays_text(name: str, tmp_path: Path) -> None:
+    """Also after --set, which reads a patch as a number."""
+    (tmp_path / "values.yaml").write_text(f'run: {{name: "{name}"}}\n')
+    values = Values(f"named-{name}", (str(tmp_path / "values.yaml"),), ("run.overrides.game.patch=7.19",))
+    config = loaded(values, tmp_path)
+    assert (config.name, config.game.patch) == (name, "7.19")
+
+
 def test_optimizers_are_one_for_each_address_and_pod(values: Values, tmp_path: Path) -> None:
     settings = loaded(values, tmp_path).services.optimizer
     spec = find(values, "StatefulSet", "optimizer")["spec"]

@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -14,7 +15,14 @@ def test_previous_file_remains_after_an_error(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "previous" and os.listdir(tmp_path) == ["a"]
 
 
-def test_exclusive_file_is_written_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("refusal", [None, errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_exclusive_file_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: int | None) -> None:
+    """Also on file systems without hard links."""
+    def link(*arguments: object) -> None:
+        raise OSError(refusal, "no hard links")
+
+    if refusal is not None:
+        monkeypatch.setattr(os, "link", link)
     with replacing(tmp_path / "a", exclusive=True) as file:
         file.write(b"first")
     with pytest.raises(FileExistsError), replacing(tmp_path / "a", exclusive=True) as file:

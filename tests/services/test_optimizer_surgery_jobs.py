@@ -171,6 +171,28 @@ def test_surgery_jobs_change_nothing_before_the_cut_over(bench: Bench) -> None:
         bench.training.publisher.publish(4, {}, {})
 
 
+@pytest.mark.parametrize("method", ["claim", "complete"])
+def test_job_survives_an_outage_of_redis(bench: Bench, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """The reply to a claim is lost, or a completion is not written."""
+    jobs = bench.worker.jobs
+    real = getattr(jobs, method)
+
+    def lost(*arguments: Any, **options: Any) -> None:
+        monkeypatch.setattr(jobs, method, real)
+        if method == "claim":
+            assert real(*arguments, **options) is not None
+        raise redis.ConnectionError("gone")
+
+    bench.jobs.submit("op-1/check/1", "check", {**PAYLOAD, "made": {}})
+    monkeypatch.setattr(jobs, method, lost)
+    with pytest.raises(redis.ConnectionError):
+        bench.worker.run_once()
+    assert bench.worker.run_once()
+    found = bench.jobs.get("op-1/check/1")
+    assert found is not None and found.state is JobState.DONE and found.attempt == 1
+    assert not bench.worker.run_once()
+
+
 def test_next_optimizer_resumes_from_the_staged_checkpoint(bench: Bench) -> None:
     through(bench)
     training = bench.optimizer(NEW)

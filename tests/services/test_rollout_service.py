@@ -162,10 +162,13 @@ class _Parts:
         async def make_group(index: int, games: int) -> Any:
             async def play() -> None:
                 self.played.append(index)
+                self.begun_at.append(progress.newest_version)
 
-            return SimpleNamespace(games=games, play=play)
+            progress = GroupProgress()
+            return SimpleNamespace(games=games, play=play, progress=progress)
 
         self.played: list[int] = []
+        self.begun_at: list[int] = []
         control: Any = Control()
         inference: Any = SimpleNamespace(model=model)
         meter: Any = SimpleNamespace(recent=lambda progress, sender: {"groups": len(progress)})
@@ -225,6 +228,8 @@ async def test_games_begin_with_a_version_of_this_epoch(served: list[Any], begin
     await parts.service._play()
     assert (parts.played == [0, 1] and [group.games for group in parts.groups] == [3, 2]) == begins
     assert time.monotonic() - began >= 0.15  # it waits between two requests
+    # Schedules and anneals of the first games are those of the served version.
+    assert parts.begun_at == ([served[0][0]] * 2 if begins else [])
 
 
 async def test_refusal_of_the_first_request_ends_the_process() -> None:

@@ -122,6 +122,15 @@ class JobQueue:
         self._table.update(change)
         return claimed[0] if claimed else None
 
+    def unfinished(self, fence: int) -> Job | None:
+        """Return the oldest job that is claimed under ``fence`` and not completed; None when there is none.
+
+        Its claim or its completion met an outage of Redis.
+        """
+        mine = [job for job in map(_job, self._table.all().values())
+                if job.state is JobState.CLAIMED and job.fence == fence]
+        return min(mine, key=lambda job: (job.placed_at, job.id), default=None)
+
     def is_held(self, job: Job) -> bool:
         """Return whether the job is still open and claimed under this fence."""
         now = self.get(job.id)

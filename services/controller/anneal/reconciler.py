@@ -88,8 +88,11 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
                         guard=asked["guard"], policy=asked["policy"])
     except ValueError as error:
         return str(error)
-    return "" if replace_anneal(state, before, anneal, operation.who,
-                                "began") else "another anneal was begun at the same time"
+    if replace_anneal(state, before, anneal, operation.who, "began"):
+        return ""
+    # After a lost reply the write is repeated, and finds its own result.
+    now = read_anneal(state)
+    return "" if now is not None and now.id == anneal.id else "another anneal was begun at the same time"
 
 
 def end_anneal(state: RunState, operation: Operation) -> str:

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import re
+import secrets
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -86,11 +87,14 @@ class IdempotencyStore:
             raise Problem(422, "Idempotency-Key: 1 to 128 visible ASCII characters are allowed, such as a UUID",
                           errors=[{"where": "header.Idempotency-Key", "what": "1 to 128 visible ASCII characters"}])
         name = self._keys.idempotency(hashlib.sha256(f"{caller}\0{key}".encode()).hexdigest())
-        mark = json.dumps({"fingerprint": request_fingerprint, "at": time.time_ns()})
+        mark = json.dumps({"fingerprint": request_fingerprint, "at": time.time_ns(), "by": secrets.token_hex(8)})
         if self._redis.set(name, mark, nx=True, ex=CLAIM_SECONDS):
             return KeyClaim(name, mark, request_fingerprint)
+        stored = self._redis.get(name)
+        if stored is not None and stored.decode("utf-8", "replace") == mark:
+            return KeyClaim(name, mark, request_fingerprint)  # repeated after a lost reply
         # A response that expired between the two reads counts as in progress: the client tries again.
-        kept = decode_row(self._redis.get(name) or mark, name, _Kept.of)
+        kept = decode_row(stored or mark, name, _Kept.of)
         if kept.fingerprint != request_fingerprint:
             raise Problem(422, f"Idempotency-Key {key!r} was used for another request (another path or body): use "
                           "a new key for each change", "key-reused")

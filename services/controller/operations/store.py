@@ -62,6 +62,8 @@ class OperationStore:
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             other.clear()
+            if operation.id in rows:  # the write is repeated after a lost reply
+                return None
             known = [Operation.model_validate(row) for row in rows.values()]
             other.extend(o for o in known if not o.is_over)
             if other:
@@ -70,7 +72,7 @@ class OperationStore:
             dropped: dict[str, Json] = {o.id: None for o in ended[self._max_ended - 1:]}
             return {**dropped, operation.id: _row(operation)}
 
-        if not self._table.update(change, event=change_event(None, operation)):
+        if not self._table.update(change, event=change_event(None, operation)) and other:
             raise OperationInProgress(other[0])
         return operation
 

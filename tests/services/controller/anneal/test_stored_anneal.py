@@ -113,6 +113,18 @@ def test_anneal_of_another_controller_is_not_replaced(state: RunState, monkeypat
     assert read_anneal(state) == ANNEAL
 
 
+def test_lost_reply_does_not_refuse_the_anneal(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client repeats a write whose reply was lost."""
+    def repeated(*arguments: Any) -> bool:
+        assert replace_anneal(*arguments)
+        return replace_anneal(*arguments)
+
+    monkeypatch.setattr(module, "replace_anneal", repeated)
+    assert begin_anneal(state, asked(), {"head": 3}) == ""
+    found = read_anneal(state)
+    assert found is not None and found.id == "patch-2"
+
+
 def test_outdated_writer_replaces_nothing(state: RunState) -> None:
     first = stored(state)
     second = stored(state, attempt=2)

@@ -53,6 +53,21 @@ def claimed(store: IdempotencyStore, key: str = "k", caller: str = "ada", reques
     return found
 
 
+def test_lost_reply_does_not_block_the_key(store: IdempotencyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client repeats a claim whose reply was lost, and the key is then set."""
+    def repeated(*arguments: Any, **options: Any) -> object:
+        assert put(*arguments, **options)
+        return put(*arguments, **options)
+
+    put = store._redis.set
+    monkeypatch.setattr(store._redis, "set", repeated)
+    found = claimed(store)
+    monkeypatch.undo()
+    assert refusal(store).status == 409
+    store.store_or_release(found, GIVEN)
+    assert store.claim("ada", "k", "print") == GIVEN
+
+
 def refusal(store: IdempotencyStore, key: str = "k", request: str = "print") -> Problem:
     with pytest.raises(Problem) as refused:
         store.claim("ada", key, request)

@@ -1,6 +1,7 @@
 """Operation documents in real Redis: one active at a time, compare-and-set, a bounded history."""
 
 import json
+from typing import Any
 
 import pytest
 import redis
@@ -46,6 +47,19 @@ def test_a_second_operation_is_refused_with_the_first(store: OperationStore, run
     assert [o.id for o in store.all()] == [second.id, first.id]
     told = [(e.who, e.what) for e in reversed(run_state.events.last(10))]
     assert told == [("ada", "operation.began"), ("controller", "operation.done"), ("bob", "operation.began")]
+
+
+def test_lost_reply_does_not_refuse_the_operation(store: OperationStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client repeats a write whose reply was lost."""
+    update = store._table.update
+
+    def repeated(change: Any, **options: Any) -> bool:
+        assert update(change, **options)
+        return update(change, **options)
+
+    monkeypatch.setattr(store._table, "update", repeated)
+    begun = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
+    assert store.active() == begun
 
 
 def test_outdated_writer_changes_nothing(store: OperationStore) -> None:
