@@ -51,7 +51,7 @@ spec:
           name: {{ $signal.externalMetric }}
           selector:
             matchLabels:
-              run: {{ include "five.runName" .root }}
+              run: {{ include "five.runName" .root | quote }}
               {{- if and .pool (gt (len .root.Values.inference.pools) 1) }}
               five_inference_pool: {{ .pool }}
               {{- end }}

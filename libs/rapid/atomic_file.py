@@ -45,7 +45,11 @@ def _move_exclusively(partial: Path, path: Path, mode: int) -> None:
             raise
         # Readers may see an empty file for a moment, and a crash may leave one.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
-        partial.replace(path)
+        try:
+            partial.replace(path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def replace_text(path: Path, text: str, mode: int = 0o666, sync: bool = False) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from five.agent.config import LeagueConfig
-from five.agent.league import FORMAT, ActiveVersions, League, OpponentChoice, PoolOpponent
+from five.agent.league import FORMAT, ActiveVersion, ActiveVersions, League, OpponentChoice, PoolOpponent
 from rapid.malformed import MALFORMED
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
@@ -100,6 +100,8 @@ class OpponentPool:
                     slot = int(rng.integers(self._config.active_past_versions))
                     active = self._active.at(slot, self._clock(), self._league)
                     match = replace(match, past=active.version, probability=active.probability, active=active)
+                elif match.past is not None:  # the games of one draw are its turn
+                    match = replace(match, active=ActiveVersion(match.past, match.probability, 0))
                 self._assigned[game_id] = match
                 if len(self._assigned) > ASSIGNMENTS:
                     self._assigned.popitem(last=False)
@@ -109,8 +111,12 @@ class OpponentPool:
         digest = blake2b(f"{self._seed}/{what}".encode(), digest_size=8).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
 
-    def report(self, game_id: str, version: int, won: bool) -> bool:
-        """Record the result of a game against a past version. Return whether it counted; a second report does not."""
+    def report(self, game_id: str, version: int, won: bool, drawn_game_id: str = "") -> bool:
+        """Record the result of a game against a past version. Return whether it counted; a second report does not.
+
+        ``drawn_game_id``: the game to which the version was assigned; empty: this one. A group plays a version in
+        several games, and all of them count with the probability of that draw.
+        """
         drop: float | None = None
 
         def change() -> dict[str, Any] | None:
@@ -122,7 +128,7 @@ class OpponentPool:
             return None if after is None else _row(after)
 
         with self._lock:
-            choice = self._assigned_choice(game_id, version)
+            choice = self._assigned_choice(drawn_game_id or game_id, version)
             counted = self._table.update(change, once=game_id)
             if counted and drop is not None and choice is not None and choice.active is not None:
                 choice.active.dropped += drop

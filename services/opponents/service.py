@@ -42,13 +42,15 @@ class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
                            ) -> opponents_pb2.ReportResultResponse:
         """Record the result of a game."""
         self._check(request.run, request.game_id)
+        self._check(request.run, request.drawn_game_id or request.game_id)
         require_epoch(self._epoch, request.epoch)
         if request.outcome not in OUTCOMES:
             raise ValueError("outcome is missing: won, lost or drawn, seen from the training agent")
         if request.opponent_version < 0:
             return opponents_pb2.ReportResultResponse(counted=False, epoch=self._epoch)
         won = request.outcome == opponents_pb2.GAME_OUTCOME_WON
-        counted = await asyncio.to_thread(self._pool.report, request.game_id, request.opponent_version, won)
+        counted = await asyncio.to_thread(self._pool.report, request.game_id, request.opponent_version, won,
+                                          request.drawn_game_id)
         REPORTED.labels(opponents_pb2.GameOutcome.Name(request.outcome).removeprefix("GAME_OUTCOME_").lower()).inc()
         return opponents_pb2.ReportResultResponse(counted=counted, epoch=self._epoch)
 

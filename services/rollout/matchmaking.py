@@ -36,13 +36,15 @@ PREFETCHED_MATCHES = 2
 class Match:
     """A game to be played. ``opponent`` -1 is the newest version itself, otherwise a past version on ``side``.
 
-    ``bot`` names a scripted bot that plays ``side`` instead.
+    ``bot`` names a scripted bot that plays ``side`` instead. ``drawn_by``: the game for which ``opponent`` was
+    sampled; empty: this one.
     """
 
     game_id: str
     opponent: int = NEWEST
     side: int = 0
     bot: str | None = None
+    drawn_by: str = ""
 
     @property
     def seats(self) -> SideAssignment:
@@ -61,7 +63,7 @@ class Opponents(Protocol):
     async def assign(self, game_id: str) -> Opponent: ...
 
     async def report(self, game_id: str, opponent_version: int, outcome: opponents_pb2.GameOutcome,
-                     game_seconds: float) -> bool: ...
+                     game_seconds: float, drawn_game_id: str = "") -> bool: ...
 
 
 class Matchmaker:
@@ -105,9 +107,9 @@ class Matchmaker:
         match = await self._next(scripted_fraction, scripted_bot)
         if past is None or match.opponent == NEWEST:
             return match
-        version = past.assign(match.opponent)
+        version = past.assign(match.opponent, match.game_id)
         self.unassigned += version == NEWEST
-        return replace(match, opponent=version)
+        return replace(match, opponent=version, drawn_by=past.drawn_by)
 
     def _choose_bot(self, position: float) -> str:
         if position < 0:
@@ -154,7 +156,8 @@ class Matchmaker:
             match, outcome, seconds = await self._reports.get()
             while True:
                 try:
-                    await self._opponents.report(match.game_id, match.opponent, REPORTED[outcome], seconds)
+                    await self._opponents.report(match.game_id, match.opponent, REPORTED[outcome], seconds,
+                                                 match.drawn_by)
                     break
                 except Exception as error:
                     if isinstance(error, CallFailed) and is_stale_epoch(error):

@@ -36,15 +36,16 @@ class PastOpponent:
         self._loading: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self.version = NEWEST
+        self.drawn_by = ""  # the game for which the present version was sampled
 
-    def assign(self, drawn: int) -> int:
-        """Return the version to play against where ``drawn`` was sampled. Never waits."""
+    def assign(self, drawn: int, game_id: str = "") -> int:
+        """Return the version to play against where ``drawn`` was sampled for a game. Never waits."""
         if drawn == NEWEST:
             return NEWEST
         if self._games_left == 0 and drawn == self.version:
-            self._games_left = self._games
+            self._games_left, self.drawn_by = self._games, game_id
         elif self._games_left == 0 and self._loading is None:
-            self._loading = asyncio.get_running_loop().create_task(self._load(drawn))
+            self._loading = asyncio.get_running_loop().create_task(self._load(drawn, game_id))
         if self.version != NEWEST:
             self._games_left = max(self._games_left - 1, 0)
         return self.version
@@ -56,7 +57,7 @@ class PastOpponent:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _load(self, version: int) -> None:
+    async def _load(self, version: int, game_id: str) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + LOAD_SECONDS
         try:
@@ -67,7 +68,7 @@ class PastOpponent:
                     self.version = NEWEST
                     return
                 await asyncio.sleep(POLL_SECONDS)
-            self.version, self._games_left = version, self._games
+            self.version, self._games_left, self.drawn_by = version, self._games, game_id
             if self._renewing is None:
                 self._renewing = loop.create_task(self._renew())
         finally:

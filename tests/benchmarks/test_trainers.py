@@ -60,5 +60,5 @@ def test_games_against_a_bot_are_summed_over_both_sides():
     found = play_bot(begin, games=4)
     assert begun == [(2, 0, 0.0), (2, 1, 0.0)]
     # Random play neither beats the bot nor lasts to the time limit of 15 minutes.
-    assert (found["won"], found["drawn"], found["lost"]) == (0, 0, 4) and 4 < found["minutes"] < 60
+    assert (found["won"], found["drawn"], found["lost"]) == (0, 0, 4) and 4 < found["game_minutes"] < 60
     assert found["last_hits"] >= 0

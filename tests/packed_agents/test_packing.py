@@ -66,7 +66,8 @@ def test_an_agent_plays_at_its_temperature(shared_agent: PackedAgent, tmp_path: 
     cold = pack(archive, request(name="cold", temperature=0.25), tmp_path / "agents")
     assert (cold.card.temperature, shared_agent.card.temperature) == (0.25, 1.0)
     assert parse_games((cold.path / GAMES).read_bytes()).temperature == 0.25
-    assert len(list((archive.folder.path / "agent-games").glob("*.jsonl"))) == 2  # games of one are not those of the other
+    # Games of one are not those of the other.
+    assert len(list((archive.folder.path / "agent-games").glob("*.jsonl"))) == 2
     assert cold.card.check.hash != hot.card.check.hash
     evaluated = WeightsFile(cold.path / WEIGHTS, cold.card.weights_sha256, cold.spec, 0.25).policy().state_dict()
     cooled = policy_of(cold.spec, at_temperature(hot.tensors(), 0.25)).state_dict()

@@ -14,7 +14,7 @@ class _Started(Exception):
     ("rollout", "inference"), ("inference", "inference"), ("optimizer", "optimizer")])
 def test_services_take_long_turns_where_cpus_compute(monkeypatch: pytest.MonkeyPatch, service: str, computes: str
                                                      ) -> None:
-    """A GPU must not wait for the end of a turn. Rollouts compute on CPUs anyway, but a GPU waits for their requests."""
+    """A GPU must not wait for the end of a turn, nor for a rollout's requests at its end."""
     module = importlib.import_module(f"five.services.{service}.__main__")
     given: dict[str, Any] = {}
 

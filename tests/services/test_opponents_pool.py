@@ -120,6 +120,33 @@ def test_win_counts_with_the_probability_of_the_draw(state: RunState) -> None:
     assert 1.0 <= -quality < 1.02  # one turn takes 1 at most, of each process
 
 
+def test_wins_of_a_groups_games_count_with_the_probability_of_their_draw(state: RunState) -> None:
+    """A group plays a version in 52 games, of which each was assigned another one."""
+    config = CONFIG.model_copy(update={"past_opponent_share": 1.0})
+    pool = OpponentPool(state, config, seed=0)
+    for v in range(0, 100, 10):
+        pool.on_version(v)
+    version = pool.assign("draw").past
+    assert version is not None
+
+    def lost() -> float:
+        return next(-o.quality for o in pool.league().opponents if o.version == version)
+
+    others = [name for name in map(str, range(200)) if pool.assign(name).past != version]
+    for name in others[:52]:
+        assert pool.report(name, version, won=True, drawn_game_id="draw")
+    assert lost() == pytest.approx(52 * 0.01)  # 0.01 / (10 * 1/10) each
+    for name in others[52:]:
+        pool.report(name, version, won=True, drawn_game_id="draw")
+    assert lost() == pytest.approx(min(0.01 * len(others), 1.0))
+    improbable = pool.league().probability(version)
+    again = next(name for name in (f"again {i}" for i in range(1000)) if pool.assign(name).past == version)
+    before = lost()
+    for i in range(200):
+        pool.report(f"more {i}", version, won=True, drawn_game_id=again)
+    assert improbable < 0.06 and lost() - before == pytest.approx(1.0)  # one draw takes 1 at most
+
+
 def test_losing_changes_no_quality(state: RunState) -> None:
     pool = OpponentPool(state, CONFIG, seed=0)
     for v in (0, 10):

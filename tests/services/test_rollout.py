@@ -43,7 +43,8 @@ class Opponents:
     async def assign(self, game_id: str) -> Opponent:
         return self.given.pop(0) if self.given else Opponent(-1, 0)
 
-    async def report(self, game_id: str, opponent_version: int, outcome: Any, game_seconds: float) -> bool:
+    async def report(self, game_id: str, opponent_version: int, outcome: Any, game_seconds: float,
+                     drawn_game_id: str = "") -> bool:
         self.reports.append((game_id, opponent_version, outcome))
         return True
 

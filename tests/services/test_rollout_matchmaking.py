@@ -25,6 +25,7 @@ class Service:
         self.requests = 0
         self.assigned: list[str] = []
         self.reports: list[tuple[str, int, Any, float]] = []
+        self.drawn_by: list[str] = []
         self.failures = 0
 
     async def assign(self, game_id: str) -> Opponent:
@@ -34,12 +35,14 @@ class Service:
         self.assigned.append(game_id)
         return self.opponent
 
-    async def report(self, game_id: str, opponent_version: int, outcome: Any, game_seconds: float) -> bool:
+    async def report(self, game_id: str, opponent_version: int, outcome: Any, game_seconds: float,
+                     drawn_game_id: str = "") -> bool:
         self.requests += 1
         if self.failures:
             self.failures -= 1
             raise ConnectionError("nobody answers")
         self.reports.append((game_id, opponent_version, outcome, game_seconds))
+        self.drawn_by.append(drawn_game_id)
         return True
 
 
@@ -127,10 +130,11 @@ async def test_results_are_reported_until_acknowledged(monkeypatch: pytest.Monke
     m.report_result(Match("selfplay"), "won", 1.0)
     m.report_result(Match("bot", side=0, bot="random"), "won", 1.0)
     for game, outcome in (("a", "won"), ("b", "lost"), ("c", "drawn")):
-        m.report_result(Match(game, 7, 1), outcome, 600.0)
+        m.report_result(Match(game, 7, 1, drawn_by=f"{game}-drew"), outcome, 600.0)
     await eventually_async(lambda: len(service.reports) == 3, 5.0)
     await m.close()
     assert service.reports == [("a", 7, WON, 600.0), ("b", 7, LOST, 600.0), ("c", 7, DRAWN, 600.0)]
+    assert service.drawn_by == ["a-drew", "b-drew", "c-drew"]
 
 
 async def test_result_of_another_epoch_is_dropped_and_counted() -> None:
@@ -167,8 +171,9 @@ async def test_group_plays_its_loaded_version_in_place_of_the_assigned_one() -> 
         def __init__(self, version: int) -> None:
             self.version = version
             self.drawn: list[int] = []
+            self.drawn_by = "first"
 
-        def assign(self, drawn: int) -> int:
+        def assign(self, drawn: int, game_id: str) -> int:
             self.drawn.append(drawn)
             return self.version
 
@@ -177,7 +182,8 @@ async def test_group_plays_its_loaded_version_in_place_of_the_assigned_one() -> 
     m.start()
     loaded: Any = Loaded(3)
     none: Any = Loaded(-1)
-    assert (await m.next(loaded)).opponent == 3 and m.unassigned == 0
+    match = await m.next(loaded)
+    assert (match.opponent, match.drawn_by) == (3, "first") and m.unassigned == 0
     match = await m.next(none)
     assert (match.opponent, match.side) == (-1, 1) and m.unassigned == 1
     assert loaded.drawn == none.drawn == [4]

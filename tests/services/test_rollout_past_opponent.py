@@ -52,6 +52,17 @@ async def test_version_is_played_for_a_number_of_games() -> None:
     assert group.assign(NEWEST) == NEWEST
 
 
+async def test_version_names_the_game_that_drew_it() -> None:
+    """The league counts results with the probability of that draw."""
+    group = PastOpponent(Servers(*range(9)).want, 2)
+    drawn_by = []
+    for drawn, game in ((3, "a"), (4, "b"), (5, "c"), (6, "d"), (7, "e"), (7, "f"), (7, "g")):
+        drawn_by.append((group.assign(drawn, game), group.drawn_by))
+        await rounds()
+    await group.close()
+    assert drawn_by == [(NEWEST, ""), (3, "a"), (3, "a"), (3, "a"), (6, "d"), (6, "d"), (6, "d")]
+
+
 async def test_loading_never_delays_games() -> None:
     servers = Servers(4)
     group = PastOpponent(servers.want, 1)

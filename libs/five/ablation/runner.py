@@ -119,8 +119,8 @@ class Ablation:
 
     def _begun(self) -> list[str]:
         """Return the names of the variants with a result, or a training that is still to be evaluated."""
-        return [Trial.named(file.parent.name).variant for name in (RESULT, FINISHED)
-                for file in sorted(self.folder.glob(f"runs/*-seed*/{name}"))]
+        names = {file.parent.name for name in (RESULT, FINISHED) for file in self.folder.glob(f"runs/*-seed*/{name}")}
+        return [Trial.named(name).variant for name in sorted(names) if name.rpartition("-seed")[2].isdecimal()]
 
     def _trained(self, trial: Trial) -> float:
         """Return the minutes that a run has trained; 0 while a training is incomplete."""

@@ -85,8 +85,8 @@ def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     notes = [FAIR["wall clock"] + _statistics_note(config), METHOD]
     left_out = [name for name in ("versions", "samples") if not _has_common_point(outcome, name)]
     if left_out:
-        notes.append(f"No table by {' or '.join(left_out)}: the runs' evaluated versions share no point there, or their "
-                     "records are lost.")
+        notes.append(f"No table by {' or '.join(left_out)}: the runs' evaluated versions share no point there, or "
+                     "their records are lost.")
     return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns, notes)
 
 

@@ -30,8 +30,8 @@ class PoolOpponent:
 
 @dataclass
 class ActiveVersion:
-    """A past version that holds a slot for one turn. It was sampled with ``probability``; ``dropped`` sums what the
-    turn's wins have taken from its quality."""
+    """A past version that holds a slot for one turn, or that several games of a group play. It was sampled with
+    ``probability``; ``dropped`` sums what their wins have taken from its quality."""
 
     version: int
     probability: float
@@ -43,8 +43,8 @@ class ActiveVersion:
 class OpponentChoice:
     """Opponent of a game: ``past`` is a version, or None for the newest; ``side`` 0 or 1 is the current agent's.
 
-    ``past`` was sampled with ``probability``. ``active`` is the slot's turn to which the game belongs, with
-    ``active_past_versions``.
+    ``past`` was sampled with ``probability``. ``active`` is the turn to which the game belongs: the slot's with
+    ``active_past_versions``, otherwise that of all games that play this choice.
     """
 
     past: int | None

@@ -55,8 +55,10 @@ class OpponentsClient:
         return Opponent(answer.version, answer.side)
 
     async def report(self, game_id: str, opponent_version: int, outcome: opponents_pb2.GameOutcome,
-                     game_seconds: float) -> bool:
+                     game_seconds: float, drawn_game_id: str = "") -> bool:
         """Report a game's result for the training agent. Return False when it was counted before.
+
+        ``drawn_game_id``: the game for which the version was selected; empty: this one.
 
         Raises CallFailed. If `rapid.rpc.fencing_epoch.is_stale_epoch` accepts it, the game's epoch is over and the
         result never counts.
@@ -64,7 +66,8 @@ class OpponentsClient:
         answer = await self._caller.call(
             "ReportResult", lambda stub: stub.ReportResult,
             opponents_pb2.ReportResultRequest(run=self._run, game_id=game_id, opponent_version=opponent_version,
-                                              outcome=outcome, game_seconds=game_seconds, epoch=self._epoch))
+                                              outcome=outcome, game_seconds=game_seconds, epoch=self._epoch,
+                                              drawn_game_id=drawn_game_id))
         require_same_epoch(self._epoch, answer.epoch, self._caller.service, "ReportResult")
         return answer.counted
 

@@ -18,7 +18,7 @@ from rapid.malformed import MALFORMED
 # The facts that a person may give, and their options.
 OPTIONS = {"command": "--trained-by", "commit": "--commit", "hero_steps": "--hero-steps", "hours": "--hours",
            "hardware": "--hardware"}
-PAUSE_SECONDS = 60.0  # of a pause or stop; shorter gaps are a version's publication
+STOP_SECONDS = 60.0  # of a time without an optimizer; shorter gaps are a version's publication
 
 
 def training_facts(folder: RunFolder, config: RunConfig, version: int, given: Mapping[str, Any], cost: str = ""
@@ -59,7 +59,7 @@ def _progress(folder: RunFolder, version: int) -> dict[str, Any]:
         # Minutes are those since the run began. A longer gap than a version took is a time in which it did not train.
         gaps = [60 * (row["minutes"] - before["minutes"]) - row.get("seconds", math.inf)
                 for before, row in pairwise(upto)]
-        seconds = 60 * upto[-1]["minutes"] - sum(gap for gap in gaps if gap > PAUSE_SECONDS)
+        seconds = 60 * upto[-1]["minutes"] - sum(gap for gap in gaps if gap > STOP_SECONDS)
         return {"hero_steps": int(upto[-1]["hero_steps"]), "hours": round(seconds / 3600, 2)}
     except FileNotFoundError:
         return {}
