@@ -284,8 +284,8 @@ class LeagueConfig(Section):
         "as often as with sampling per game, as in the paper (0).")
     active_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
     max_quality_drop: float = Field(1.0, gt=0, description="Maximum drop of a quality per win, because the rule is "
-                                    "unbounded for rarely sampled opponents; also per draw that several games play, and "
-                                    "with active_past_versions per turn of active_minutes.")
+                                    "unbounded for rarely sampled opponents; also per draw that several games play, "
+                                    "and with active_past_versions per turn of active_minutes.")
 
 
 class RatingConfig(Section):
