@@ -84,6 +84,9 @@ rpc:
 store:
   state_url: {{ include "five.redisUrl" (dict "root" . "role" "state") }}
   params_url: {{ include "five.redisUrl" (dict "root" . "role" "params") }}
+  {{- if not .Values.redis.state.external.host }}
+  series_records: {{ include "five.seriesRecords" . }}
+  {{- end }}
 blobs:
   url: {{ .Values.blobs.url | default "/var/lib/five/blobs" }}
 telemetry:

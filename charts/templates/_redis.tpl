@@ -146,14 +146,28 @@ limits:
   memory: {{ $memory }}
 {{- end }}
 
+{{/* maxmemory of redis-state in bytes. */}}
+{{- define "five.stateBytes" -}}
+{{- $units := dict "kb" 1024 "mb" 1048576 "gb" 1073741824 }}
+{{- $maxmemory := .Values.redis.state.maxmemory }}
+{{- mul (regexFind "^[0-9]+" $maxmemory | int64) (get $units (regexFind "[a-z]+$" $maxmemory)) }}
+{{- end }}
+
+{{/*
+Records of each series that fit into redis-state: with a version and a game in 8 kB, of which they take 4.7, the rest of the
+state has room.
+*/}}
+{{- define "five.seriesRecords" -}}
+{{- min 200000 (max 1000 (div (include "five.stateBytes" . | int64) 8192)) }}
+{{- end }}
+
 {{/*
 Refusals, one to a line. Call with the root. The kernel ends a server that outgrows its limit, and with it at that moment
 the run; one that is only full refuses the write and says so.
 */}}
 {{- define "five.redis.problems" -}}
 {{- $state := .Values.redis.state }}
-{{- $units := dict "kb" 1024 "mb" 1048576 "gb" 1073741824 }}
-{{- $data := mulf (regexFind "^[0-9]+" $state.maxmemory | float64) (get $units (regexFind "[a-z]+$" $state.maxmemory)) }}
+{{- $data := include "five.stateBytes" . | float64 }}
 {{- $limit := toString $state.resources.limits.memory }}
 {{- $kubernetes := dict "" 1 "m" 0.001 "k" 1e3 "Ki" 1024 "M" 1e6 "Mi" 1048576 "G" 1e9 "Gi" 1073741824 "T" 1e12 "Ti" 1099511627776 }}
 {{- $room := mulf (regexFind "^[0-9.]+" $limit | float64) (get $kubernetes (regexFind "[A-Za-z]*$" $limit)) }}

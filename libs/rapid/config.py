@@ -95,6 +95,8 @@ class StoreConfig(Section):
     archive_every: int = Field(1, ge=0, description="Multiples of this version number stay in the blob store "
                                "permanently, other versions while among the newest keep_archived; 0: no archive.")
     keep_archived: int = Field(20, ge=1, description="Newest versions that always stay in the blob store.")
+    series_records: int = Field(200_000, ge=1000, le=200_000, description="Newest records that the state Redis keeps "
+                                "of each series (versions, games, ratings), at 3.5 kB a version and 1.2 a game.")
     node_folder: str = Field("", description="Folder in memory that the processes of one node share: one of them "
                              "reads a version from Redis, the others read its file. Empty: each reads from Redis.")
     publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Dtype of published matrices; "

@@ -162,7 +162,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
         return (not service.lifecycle.active and all(matches.is_idle for matches in tuple(playing))
                 and drafter.is_idle)
 
-    loop = RatingLoop(config.rating, service.state, Series(service.state.redis, config.name),
+    loop = RatingLoop(config.rating, service.state,
+                      Series(service.state.redis, config.name, config.store.series_records),
                       {name: PLAYERS[name] for name in config.rating.anchors}, STATS, newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
                       current_line_filter(service.state.lineage(), service.parameters.head()),

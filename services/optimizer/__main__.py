@@ -37,6 +37,7 @@ from rapid.startup import local_rank
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.fencing import PublisherLease
 from rapid.store.lineage import current_line_filter
+from rapid.store.series import Series
 from rapid.telemetry import tracing
 
 log = logging.getLogger("five.services.optimizer")
@@ -57,7 +58,8 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
     buffer = SampleBuffer(config.buffer, traced or collate, seed=config.seed * 1000 + group.rank,
                           allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples), traced)
-    client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
+    client = RunStateClient(service.state, Series(service.state.redis, config.name, config.store.series_records),
+                            service.lifecycle, config.schedules, f"optimizer-{group.rank}",
                             lambda: publisher.fencing_token)
     checkpoints = Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
                               CheckpointIndex(service.state.redis, config.name), lambda: publisher.fencing_token,

@@ -29,10 +29,10 @@ class RunStateClient:
     refused.
     """
 
-    def __init__(self, state: RunState, lifecycle: Lifecycle, configured: SchedulesConfig, who: str,
+    def __init__(self, state: RunState, series: Series, lifecycle: Lifecycle, configured: SchedulesConfig, who: str,
                  fencing_token: Callable[[], FencingToken | None]) -> None:
         self._state = state
-        self._series = Series(state.redis, state.run)
+        self._series = series
         self._lifecycle = lifecycle
         self._schedules = configured
         self._read = False

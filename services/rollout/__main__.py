@@ -64,7 +64,7 @@ class RolloutBuilder:
         """Build the process's main loop."""
         service, config, settings = self._service, self._service.config, self._service.config.services.rollout
         control, meter, groups = RunControl(service), RolloutMeter(), list[GameGroup]()
-        game_log = GameLog(Series(service.state.redis, config.name))
+        game_log = GameLog(Series(service.state.redis, config.name, config.store.series_records))
         sender = Sender(self._experience_client, settings.max_unsent_segments)
         assignment = OptimizerAssignment(Ordinals(service.state.redis, config.name, "rollout"), service.id,
                                          config.services.optimizer.optimizers, settings.optimizers_per_process)

@@ -8,10 +8,14 @@ import yaml
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.agent import parse
+from rapid.config import StoreConfig
+from rapid.store.idempotency import MAX_KEYS
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Object, Values, find, objects, pods, run_config
 from tests.charts.test_network import services_of
 
 DEFAULTS = Values("defaults")
+# Memory of a record in the state Redis of a laptop-5v5 run, by MEMORY USAGE.
+VERSION_BYTES, GAME_BYTES = 3500, 1200
 
 
 def loaded(values: Values, folder: Path) -> RunConfig:
@@ -131,6 +135,15 @@ def memory_of(o: Object) -> int:
     line = next(li for li in o["data"]["redis.conf"].splitlines() if li.startswith("maxmemory "))
     number = line.split()[1].lower()
     return int(number[:-2]) << {"kb": 10, "mb": 20, "gb": 30}[number[-2:]]
+
+
+def test_series_of_the_run_fit_into_the_state_redis(values: Values, tmp_path: Path) -> None:
+    records = loaded(values, tmp_path).store.series_records
+    if not any(o["metadata"]["name"] == "five-redis-state" for o in objects(values, "ConfigMap")):
+        assert records == StoreConfig().series_records
+        return
+    keys = 3 * MAX_KEYS * 150  # of games, versions and results: 150 bytes each
+    assert records * (VERSION_BYTES + GAME_BYTES) + keys < 0.9 * memory_of(find(values, "ConfigMap", "redis-state"))
 
 
 def test_params_redis_fits_kept_and_pending_versions(values: Values, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
+import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,17 @@ def test_dead_cluster_is_not_running(tmp_path: Path) -> None:
     folder.announce(ClusterInfo(os.getpid(), "http://x", "", "", ""))
     assert folder.cluster().pid == os.getpid()
     folder.announce(ClusterInfo(2**22 - 7, "http://x", "", "", ""))
+    with pytest.raises(RunUnavailable, match="its process has died"):
+        folder.cluster()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("change", [{"started": "1"}, {"machine": "an earlier boot"}])
+def test_reused_process_id_is_not_the_run(tmp_path: Path, change: dict[str, str]) -> None:
+    folder = made(tmp_path, "a")
+    folder.announce(ClusterInfo(os.getpid(), "http://x", "", "", ""))
+    path = folder.path / "cluster.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(RunUnavailable, match="its process has died"):
         folder.cluster()
 

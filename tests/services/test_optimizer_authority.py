@@ -52,7 +52,7 @@ class Group:
         self.publisher = LeasedPublisher(store, PublisherLease(state.redis, RUN, who, ttl), 1, self.lost.append)
         self.checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN),
                                        lambda: self.publisher.fencing_token)
-        self.client = RunStateClient(state, Lifecycle(1.0), SchedulesConfig(), who,
+        self.client = RunStateClient(state, Series(state.redis, RUN), Lifecycle(1.0), SchedulesConfig(), who,
                                      lambda: self.publisher.fencing_token)
 
     def join(self, seconds: float = 60.0, give_up: bool = False) -> bool:

@@ -27,8 +27,9 @@ class Client:
         self.lease = PublisherLease(client, "trial", "optimizer-0", 60.0)
         self.token: FencingToken | None = self.lease.acquire()
         self.lifecycle: Any = SimpleNamespace(active=True)
-        self.client = RunStateClient(self.state, self.lifecycle, CONFIGURED, "optimizer-0", lambda: self.token)
         self.series = Series(client, "trial")
+        self.client = RunStateClient(self.state, self.series, self.lifecycle, CONFIGURED, "optimizer-0",
+                                     lambda: self.token)
 
     def records(self) -> list[int]:
         return [record.values["version"] for record in self.series.read("versions")]

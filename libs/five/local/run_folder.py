@@ -18,6 +18,7 @@ from five.local.passwords import Passwords
 from five.services.controller.http import tokens
 from rapid.atomic_file import replace_text
 from rapid.embedded_redis import EmbeddedRedis
+from rapid.process_identity import machine_id, started_at
 from rapid.rpc.access import Caller
 from rapid.rpc.caller_secret import CallerSecretFile, load_or_create_secret
 from rapid.rpc.callers import callers_text
@@ -173,8 +174,9 @@ class RunFolder:
             raise RunUnavailable(str(error)) from None
 
     def announce(self, cluster: ClusterInfo) -> None:
-        """Write the addresses of the running cluster, atomically."""
-        replace_text(self.path / "cluster.json", json.dumps(asdict(cluster)))
+        """Write the addresses of the running cluster, and which process with its id it is, atomically."""
+        process = {"machine": machine_id(), "started": started_at(cluster.pid)}
+        replace_text(self.path / "cluster.json", json.dumps({**asdict(cluster), **process}))
 
     def withdraw(self) -> None:
         """Remove the addresses of the cluster, which has ended."""
@@ -185,10 +187,11 @@ class RunFolder:
         again = f"`five train --resume {self.name}` starts it again"
         try:
             row = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
+            machine, started = row.pop("machine", ""), row.pop("started", "")
             found = ClusterInfo(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
         except FileNotFoundError:
             raise RunUnavailable(f"run {self.name!r} is not running; {again}") from None
-        if not _is_alive(found.pid):
+        if not _is_alive(found.pid, machine, started):
             raise RunUnavailable(f"run {self.name!r} is not running, its process has died; {again}")
         return found
 
@@ -224,7 +227,10 @@ def current_user() -> str:
         return "owner"
 
 
-def _is_alive(pid: int) -> bool:
+def _is_alive(pid: int, machine: str, started: str) -> bool:
+    """Return whether the process that was started then lives; its id may have been used again, as after a reboot."""
+    if (machine and machine != machine_id()) or (started and started != started_at(pid)):
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
