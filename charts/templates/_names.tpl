@@ -112,7 +112,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if $own.digest }}
 {{- printf "%s@%s" $name $own.digest }}
 {{- else }}
-{{- printf "%s:%s" $name ($own.tag | default $global.tag | default .root.Chart.AppVersion) }}
+{{- $values := .values | default (index .root.Values (.component | camelcase | untitle)) }}
+{{- $cuda := and (gt (int (dig "gpu" "count" 0 $values)) 0) (not $own.repository) }}
+{{- $tag := $global.tag | default .root.Chart.AppVersion }}
+{{- printf "%s:%s" $name ($own.tag | default (ternary (printf "%s-cuda" $tag) $tag $cuda)) }}
 {{- end }}
 {{- end }}
 

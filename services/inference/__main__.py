@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.agent.compute import apply_compute_config, uses_cuda_graphs
+from five.agent.compute import apply_compute_config, require_device, uses_cuda_graphs
 from five.agent.model.recurrent_state import state_specs
 from five.agent.model.schema import ModelSchema
 from five.agent.surgery import AgentSpec
@@ -107,10 +108,17 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     await asyncio.to_thread(models.close)
 
 
+def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
+    """Return the configuration. Raises ValueError for a device that this process lacks."""
+    config = load(path, overrides)
+    require_device(config.services.inference.device, "services.inference.device")
+    return config
+
+
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     # A service that launches work on a GPU must run as soon as it wakes.
-    with start("inference", load, overlay=overlay,
+    with start("inference", load_checked, overlay=overlay,
                long_turns=lambda config: config.services.inference.device == "cpu") as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)

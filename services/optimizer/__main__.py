@@ -1,14 +1,14 @@
 """The optimizer service. An agent starts several of them, which average their gradients (services.optimizer.agent)."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.agent.compute import apply_compute_config, uses_cuda_graphs
+from five.agent.compute import apply_compute_config, require_device, uses_cuda_graphs
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
@@ -137,8 +137,15 @@ def heartbeat_stats(training: Training, client: RunStateClient) -> dict[str, Any
     }
 
 
+def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
+    """Return the configuration. Raises ValueError for a device that this process lacks."""
+    config = load(path, overrides)
+    require_device(config.services.optimizer.device, "services.optimizer.device")
+    return config
+
+
 def main() -> None:
-    with start("optimizer", load, overlay=overlay, claims_blobs=True,
+    with start("optimizer", load_checked, overlay=overlay, claims_blobs=True,
                long_turns=lambda config: config.services.optimizer.device == "cpu") as service:
         config, settings = service.config, service.config.services.optimizer
         torch.set_num_threads(settings.threads)

@@ -79,3 +79,16 @@ def test_counting_flops_changes_nothing():
     other = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
     assert learner.train_step(batch, HYPER) == other.train_step(batch, HYPER)
     assert learner.fingerprint() == other.fingerprint()
+
+
+@pytest.mark.parametrize(("cuda", "message"), [
+    (None, r"services.optimizer.device 'cuda:1': .*without CUDA: use the image whose tag ends in -cuda"),
+    ("12.8", "services.optimizer.device 'cuda:1': no GPU is visible.*services.optimizer.device=cpu")])
+def test_a_missing_gpu_is_refused_with_its_key(cuda, message, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    compute.require_device("cpu", "services.optimizer.device")
+    with pytest.raises(ValueError, match=message):
+        compute.require_device("cuda:1", "services.optimizer.device")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    compute.require_device("cuda:1", "services.optimizer.device")

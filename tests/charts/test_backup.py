@@ -56,3 +56,25 @@ def test_the_job_mounts_the_blobs_and_reaches_redis() -> None:
     assert any(matches(peer, labels["labels"]) for peer in peers)
     own = find(ON, "NetworkPolicy", "backup")["spec"]
     assert own["ingress"] == [] and matches(own["podSelector"], labels["labels"])
+
+
+def test_it_logs_in_as_admin_only_where_redis_has_users() -> None:
+    def environment(*sets: str) -> set[str]:
+        (container,) = containers(pod(Values("backup", sets=("backup.enabled=true", *sets)))[1])
+        return {variable["name"] for variable in container["env"]}
+
+    assert "FIVE_STATE_USER" in environment() & environment("redis.state.external.host=a.example")
+    assert "FIVE_STATE_USER" not in environment("redis.state.external.host=a.example",
+                                                "redis.state.external.users=false")
+
+
+def test_a_private_authority_reaches_the_job() -> None:
+    mounted = Values("private authority", sets=(
+        "backup.enabled=true", "backup.extraVolumes[0].name=authority", "backup.extraVolumes[0].secret.secretName=ours",
+        "backup.extraVolumeMounts[0].name=authority", "backup.extraVolumeMounts[0].mountPath=/etc/authority",
+        "backup.extraEnv[0].name=SSL_CERT_FILE", "backup.extraEnv[0].value=/etc/authority/ca.crt"))
+    spec = pod(mounted)[1]
+    (container,) = containers(spec)
+    assert {"name": "authority", "mountPath": "/etc/authority"} in container["volumeMounts"]
+    assert {"name": "authority", "secret": {"secretName": "ours"}} in spec["volumes"]
+    assert {"name": "SSL_CERT_FILE", "value": "/etc/authority/ca.crt"} in container["env"]

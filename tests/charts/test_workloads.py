@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rapid.telemetry.probe import SECONDS
-from tests.charts.rendering import Object, Values, containers, find, matches, objects, pods, run_config
+from tests.charts.rendering import CHART, Object, Values, containers, find, matches, objects, pods, run_config
 
 DEFAULTS = Values("defaults")
 CONTROLLERS = ("Deployment", "StatefulSet")
@@ -332,3 +332,15 @@ def test_optimizers_have_memory_backed_shared_memory(values: Values) -> None:
     assert {"name": "shm", "mountPath": "/dev/shm"} in spec["containers"][0]["volumeMounts"]
     shm = next(v for v in spec["volumes"] if v["name"] == "shm")
     assert shm["emptyDir"]["medium"] == "Memory" and shm["emptyDir"]["sizeLimit"]
+
+
+def test_parts_with_gpus_have_images_for_cuda() -> None:
+    def images(*sets: str) -> set[str]:
+        values = Values("gpus", files=(str(CHART / "values-gpu-node.yaml"),), sets=("global.image.tag=t", *sets))
+        return {c["image"] for _, _, spec in pods(objects(values)) for c in containers(spec)}
+
+    assert {image for image in images() if "-cuda" in image} == {"five/inference:t-cuda", "five/optimizer:t-cuda"}
+    own = images("optimizer.image.tag=mine", "inference.image.repository=team/inference")
+    assert {"five/optimizer:mine", "team/inference:t"} <= own
+    digest = f"sha256:{'0' * 64}"
+    assert f"five/optimizer@{digest}" in images(f"optimizer.image.digest={digest}")

@@ -76,10 +76,14 @@ def test_what_surgery_cannot_change_is_refused_before_a_run_exists(shared_agent:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_device_is_named(shared_agent: PackedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_device_is_refused_before_a_run_exists(shared_agent: PackedAgent, tmp_path: Path,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match=r"services.optimizer.device 'cuda'.*--preset"):
-        fine_tuning_config(shared_agent, None, ["services.optimizer.device=cuda"])
+    with pytest.raises(ConfigError, match=r"services.optimizer.device 'cuda'.*services.optimizer.device=cpu"):
+        prepare(None, ["services.optimizer.device=cuda"], None, None, root=tmp_path, agent=shared_agent)
+    with pytest.raises(ConfigError, match=r"services.inference.device 'cuda'"):
+        prepare("gpu-node", [], None, None, root=tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_begins_at_the_temperature_of_the_agent(shared_agent: PackedAgent, tmp_path: Path) -> None:

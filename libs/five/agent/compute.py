@@ -18,6 +18,16 @@ def apply_compute_config(config: ComputeConfig) -> None:
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_accumulation == "bfloat16"
 
 
+def require_device(device: str, key: str) -> None:
+    """Raise ValueError, which names the configuration's ``key``, for a GPU that this process cannot use."""
+    if not device.startswith("cuda") or torch.cuda.is_available():
+        return
+    why = (f"this PyTorch ({torch.__version__}) is built without CUDA: use the image whose tag ends in -cuda, or "
+           "install a PyTorch for CUDA" if torch.version.cuda is None else
+           "no GPU is visible: check the driver, and the container's GPUs")
+    raise ValueError(f"{key} {device!r}: {why}; or set {key}=cpu")
+
+
 @cache
 def _has_bfloat16_products(device_type: str) -> bool:
     """Whether products of bfloat16 numbers are faster than those of float32 on a device of this type.

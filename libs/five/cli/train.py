@@ -11,6 +11,7 @@ from typing import Any
 
 import redis
 
+from five.agent.compute import require_device
 from five.cli.console import link
 from five.cli.interruption import Interruption
 from five.cli.live import LiveView, plain
@@ -59,7 +60,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
         config = load(preset or DEFAULT_PRESET, overrides) if agent is None else \
             fine_tuning_config(agent, preset, overrides)
         require_feasible(config)
-        _require_tracing(config)
+        _require_machine(config)
         folder = _new_folder(config, root) if name is None else RunFolder(root / renamed(config, name).name)
     else:
         for option, value in (("--preset", preset), ("--name", name), ("--from", agent and agent.path)):
@@ -73,7 +74,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
             stored = _load_corrected(folder.config, overrides if accept_changes else ())
             config = validate(apply_overrides(stored.model_dump(mode="json", by_alias=True), overrides), folder.name)
             _confirm_changes(stored, config, accept_changes)
-            _require_tracing(config)
+            _require_machine(config)
         elif folder.config.exists():
             raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
                                  f"{folder.name}`, or choose another --name")
@@ -115,10 +116,12 @@ def _load_corrected(path: Path, overrides: Sequence[str]) -> RunConfig:
     return load_stored(path, corrections)
 
 
-def _require_tracing(config: RunConfig) -> None:
-    """Raise ConfigError for traces without their packages, which every service would refuse."""
+def _require_machine(config: RunConfig) -> None:
+    """Raise ConfigError for traces without their packages and for missing devices, which services would refuse."""
     try:
         require_packages(config.tracing)
+        for service in ("inference", "optimizer"):
+            require_device(getattr(config.services, service).device, f"services.{service}.device")
     except ValueError as error:
         raise ConfigError(str(error)) from None
 

@@ -18,7 +18,7 @@ from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.folder import PackedAgent
 from five.packed_agents.policy import policy_of
 from five.run.config import RunConfig
-from five.run.load import ConfigError, apply_overrides, load, validate
+from five.run.load import apply_overrides, load, validate
 from five.services.optimizer.checkpoint_names import CheckpointName
 from five.services.optimizer.stored_arrays import SampleCollator
 from rapid import tensorfile
@@ -31,8 +31,8 @@ def fine_tuning_config(agent: PackedAgent, preset: str | None, overrides: Sequen
     """Return the configuration of a run that continues an agent: its game and model, and the other sections of a
     preset, by default those of its own run. ``overrides`` come last.
 
-    Raises ConfigError for invalid overrides and for a device that this machine lacks, AgentUnavailable if surgery
-    cannot bring the agent over to the game and model.
+    Raises ConfigError for invalid overrides, AgentUnavailable if surgery cannot bring the agent over to the game and
+    model.
     """
     base = agent.config if preset is None else load(preset)
     tree: dict[str, Any] = base.model_dump(mode="json", by_alias=True)
@@ -40,11 +40,6 @@ def fine_tuning_config(agent: PackedAgent, preset: str | None, overrides: Sequen
     tree |= {"game": own["game"], "model": {**own["model"], "precision": tree["model"]["precision"]},
              "name": agent.card.name}
     config = validate(apply_overrides(tree, overrides), f"--from {agent.path}")
-    for service in ("inference", "optimizer"):
-        device = getattr(config.services, service).device
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise ConfigError(f"services.{service}.device {device!r}: this machine has no such device; add --preset "
-                              f"laptop-5v5, or --set services.{service}.device=cpu")
     agent.tensors_for(AgentSpec(config.game, config.model))
     return config
 
