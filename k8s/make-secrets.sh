@@ -3,12 +3,15 @@
 #
 #   RUN=my-run k8s/make-secrets.sh | kubectl -n five create -f -
 #
-# RELEASE (five) is the release's name, RUN the run's (the release's, unless run.name is set). FILE keeps the secrets
-# themselves, as deploy/compose/make-env.sh has them, so that they can be made again; without it they are in the manifests
-# alone. An operator's and a viewer's token are in the Secret RELEASE-operator-token, which no pod is given.
+# RELEASE (five) is the release's name, RUN the run's (the release's, unless run.name is set). Names begin as the chart's
+# do: with RELEASE, and with RELEASE-five where RELEASE has no "five" in it; FULLNAME is fullnameOverride. FILE keeps the
+# secrets themselves, as deploy/compose/make-env.sh has them, so that they can be made again; without it they are in the
+# manifests alone. An operator's and a viewer's token are in the Secret five-operator-token, which no pod is given.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 release=${RELEASE:-five}
+case $release in *five*) prefix=$release ;; *) prefix=$release-five ;; esac
+prefix=${FULLNAME:-$prefix}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 file=${FILE:-$work/secrets}
@@ -19,7 +22,8 @@ folder=$(value FIVE_SECRETS)
 
 # secret NAME KEY VALUE ...
 secret() {
-  printf -- '---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s-%s}\ntype: Opaque\nstringData:\n' "$release" "$1"
+  printf -- '---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: %s-%s\n  labels: {app.kubernetes.io/instance: %s}\ntype: Opaque\nstringData:\n' \
+    "$prefix" "$1" "$release"
   shift
   while [ $# -gt 0 ]; do
     printf '  %s: |-\n' "$1"

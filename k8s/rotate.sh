@@ -18,7 +18,7 @@ kubectl="${KUBECTL:-kubectl} -n ${NAMESPACE:-five}"
 [ $# -gt 0 ] || { sed -n '2,12p' "$0"; exit 2; }
 
 fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
-hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
+hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
 
 # read_key SECRET KEY: print its value; nothing if it is missing.
 read_key() {
@@ -106,7 +106,7 @@ password() {
 # await FILE LABELS CONTENT: until FILE has the content in every container that mounts its folder, in pods with the labels.
 # The kubelet takes a minute or two.
 await() {
-  want=$(printf %s "$3" | sha256sum | cut -c1-64)
+  want=$(hash_of "$3")
   mounts="{{range .items}}{{\$pod := .metadata.name}}{{range .spec.containers}}{{\$container := .name}}{{range .volumeMounts}}\
 {{if eq .mountPath \"${1%/*}\"}}{{\$pod}} {{\$container}}{{\"\\n\"}}{{end}}{{end}}{{end}}{{end}}"
   asked="test \"\$($kubectl exec \"pod/\$1\" -c \"\$2\" -- sha256sum $1 2>/dev/null | cut -c1-64)\" = $want && echo \"\$1 \$2\""

@@ -3,7 +3,7 @@
 # caller: its name and the secrets that are accepted from it, the one that it sends first.
 set -eu
 export LC_ALL=C
-hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
+hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
 
 callers=$(sort)
 after=

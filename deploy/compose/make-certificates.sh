@@ -31,8 +31,11 @@ if [ ! -d "$authority/ca" ]; then
   echo "$authority/ca: a new authority"
 fi
 
-# The names of the containers that are dialled, as `make env` and the run's file have them.
+# The names of the containers that are dialled, as `make env` and the run's file have them; optimizers of
+# deploy/compose/group.yml by container.
 names=IP:127.0.0.1,DNS:localhost
+number=1
+while [ "$number" -le "${FIVE_OPTIMIZERS:-2}" ]; do names=$names,DNS:five-optimizer-$number; number=$((number + 1)); done
 for service in controller dota-env evaluator inference opponents optimizer play rollout; do names=$names,DNS:$service; done
 echo "subjectAltName=$names" >"$work/names"
 # shellcheck disable=SC2086

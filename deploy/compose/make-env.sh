@@ -11,6 +11,9 @@
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 file=${1:-.env}
+hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
+[ -n "$(hash_of "")" ] || { echo "make-env: sha256sum or shasum is needed" >&2; exit 2; }
+
 umask 077
 touch "$file"
 
@@ -43,8 +46,6 @@ run=${FIVE_RUN:-$(value FIVE_RUN)}
 run=${run:-$here/deploy/compose/run.yaml}
 name=$(sed -n "s/^name: *['\"]*\([A-Za-z0-9._-]*\)['\"]* *\(#.*\)\{0,1\}$/\1/p" "$run" | head -n 1)
 [ -n "$name" ] || { echo "make-env: $run has no line 'name: ...', which the users of Redis are made for" >&2; exit 2; }
-
-hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
 
 # Containers read these as user 10001. They hold hashes of 192 random bits, which tell nothing. Written beside, then
 # renamed: a server may read one at any time.

@@ -18,7 +18,7 @@ compose=${COMPOSE:-docker compose}
 
 value() { sed -n "s/^$1=//p" "$env_file" | tail -n 1; }
 fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
-hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
+hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
 
 # set_values NAME=VALUE ...: replaces lines of the file, an empty value takes one out. Written beside, then renamed.
 set_values() {

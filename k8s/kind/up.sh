@@ -34,7 +34,8 @@ render() {
   helm template "$RELEASE" charts --namespace "$NAMESPACE" -f "$VALUES" "$@"
 }
 manifests=$(render "$@") || die "the chart does not render; the reason is above"
-mapfile -t images < <(sed -n 's/^ *\(- \)\{0,1\}image: *"\{0,1\}\([^" ]*\)"\{0,1\} *$/\2/p' <<<"$manifests" | sort -u)
+images=()  # macOS's bash has no mapfile
+while IFS= read -r image; do images+=("$image"); done < <(sed -n 's/^ *\(- \)\{0,1\}image: *"\{0,1\}\([^" ]*\)"\{0,1\} *$/\2/p' <<<"$manifests" | sort -u)
 [ "${#images[@]}" -gt 0 ] || die "the rendered chart names no image"
 
 if [ "$BUILD" != 0 ]; then

@@ -25,3 +25,14 @@ def test_names_in_its_commands_exist() -> None:
     names = {o["metadata"]["name"] for o in objects(Values("defaults"))}
     for name in re.findall(r"\b(?:secret|deployment|statefulset|service)s?/(five-[\w-]+)", text):
         assert name in names, name
+
+
+def test_it_lists_the_names_of_a_certificate_for_grpc() -> None:
+    values = Values("certificate", sets=("tls.grpc.enabled=true", "tls.certManager.issuerRef.name=ours",
+                                         "dotaEnv.placement=deployment", "play.enabled=true", "evaluator.enabled=true"))
+    (certificate,) = (o for o in objects(values, "Certificate") if o["metadata"]["name"].endswith("-grpc"))
+    spec = certificate["spec"]
+    section = README.read_text().partition("\n## TLS\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([^`]+)`", section))
+    services = {name for name in spec["dnsNames"] if "." not in name} - {"five-optimizer"}  # by pod alone
+    assert services | set(spec["ipAddresses"]) | {"*.five-optimizer.five.svc"} <= named

@@ -8,13 +8,26 @@ import subprocess
 from collections import defaultdict
 from hashlib import sha256
 
+import pytest
 import yaml
 
 from five.services.controller.http import tokens
 from rapid.rpc.access import Caller
 from rapid.rpc.callers import callers_text
 from rapid.store import acl
-from tests.charts.rendering import CHART, ROOT, Values, containers, find, objects, pods, refusal, text
+from tests.charts import rendering
+from tests.charts.rendering import (
+    CHART,
+    NAMESPACE,
+    ROOT,
+    Values,
+    containers,
+    find,
+    objects,
+    pods,
+    refusal,
+    text,
+)
 
 DEFAULTS = Values("defaults")
 GIVEN = Values("given", files=(str(CHART / "ci/existing-secrets-values.yaml"),))
@@ -234,3 +247,17 @@ def test_secrets_by_hand_are_those_that_the_chart_would_make() -> None:
     entries = json.loads(made["api-tokens"]["tokens.json"])
     assert {e["sha256"] for e in entries} == {sha256(t.encode()).hexdigest() for t in made["operator-token"].values()}
     assert made["test-token"]["token"] == made["operator-token"]["viewer-token"]
+
+
+@pytest.mark.parametrize("release", ["dota", "my-five"])
+def test_secrets_by_hand_have_the_names_of_the_release(release: str) -> None:
+    done = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True, timeout=60,
+                          env={"PATH": "/usr/bin:/bin", "RELEASE": release})
+    made = {o["metadata"]["name"]: o for o in yaml.safe_load_all(done.stdout) if o}
+    rendered = rendering.run("helm4", "template", release, CHART, "--namespace", NAMESPACE).stdout
+    secrets = {o["metadata"]["name"]: o for o in yaml.safe_load_all(rendered) if o and o["kind"] == "Secret"}
+    assert set(made) == set(secrets)
+    assert {o["metadata"]["labels"]["app.kubernetes.io/instance"] for o in made.values()} == {release}
+    (users,) = (name for name in made if name.endswith("-redis-users"))
+    runs = re.findall(r"~five:([\w-]+):", made[users]["stringData"]["state.acl"])
+    assert runs and set(runs) == {release}

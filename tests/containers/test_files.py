@@ -1,6 +1,7 @@
 """Dockerfile and compose files, checked without an engine."""
 
 import importlib.util
+import json
 import os
 import re
 import stat
@@ -344,3 +345,27 @@ def test_sizes_are_reported_by_layer_above_the_base() -> None:
     own = [sizes.Layer(0, "USER 10001"), sizes.Layer(2_500_000, "pip install"), *below]
     assert sizes.table("five/x:1", own, "python:3.11", below) == [
         "five/x:1: 82.5 MB, 2.5 MB above its base", "     2.5 MB  pip install", "    80.0 MB  python:3.11"]
+
+
+@pytest.mark.parametrize("tool", ["sha256sum", "shasum", ""])
+def test_secrets_need_a_program_for_hashes(tmp_path: Path, tool: str) -> None:
+    """macOS has shasum. Without either nothing is written."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/bin"):
+        for path in Path(folder).iterdir():
+            if path.name not in ("sha256sum", "shasum") and not (tools / path.name).exists():
+                (tools / path.name).symlink_to(path)
+    if tool:
+        # `shasum -a 256` prints what sha256sum does.
+        (tools / tool).write_text("#!/bin/sh\nexec /usr/bin/sha256sum\n")
+        (tools / tool).chmod(0o755)
+    done = subprocess.run([ROOT / "deploy/compose/make-env.sh", tmp_path / "env"], capture_output=True, text=True,
+                          check=False, env={"PATH": str(tools)})
+    if tool:
+        assert done.returncode == 0, done.stderr
+        entries = json.loads((tmp_path / "env.d/controller/tokens.json").read_text())
+        assert all(re.fullmatch("[0-9a-f]{64}", entry["sha256"]) for entry in entries)
+    else:
+        assert done.returncode == 2 and "sha256sum or shasum is needed" in done.stderr
+        assert not (tmp_path / "env").exists()

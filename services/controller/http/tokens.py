@@ -9,8 +9,10 @@ import hashlib
 import hmac
 import json
 import logging
+import os
 import re
 import secrets
+import stat
 import threading
 import time
 from collections import Counter
@@ -22,7 +24,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
-from rapid.atomic_file import replace_text
+from rapid.atomic_file import replacing
 from rapid.file_stamp import FileStamp, file_stamp
 
 log = logging.getLogger(__name__)
@@ -113,11 +115,18 @@ def require_distinct(entries: Sequence[TokenEntry], where: str) -> None:
 
 
 def write(path: Path, entries: Iterable[TokenEntry]) -> None:
-    """Replace a file atomically; only its owner may read it. Raise ValueError or OSError."""
+    """Replace a file atomically. A new one is readable by its owner only; an old one keeps its permissions, because a
+    container may read it as another user. Raise ValueError or OSError."""
     kept = list(entries)
     require_distinct(kept, str(path))
     text = json.dumps([entry.model_dump(mode="json", exclude_none=True) for entry in kept], indent=2)
-    replace_text(path, f"{text}\n", 0o600, sync=True)
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        mode = 0o600
+    with replacing(path, 0o600, sync=True) as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(f"{text}\n".encode())
 
 
 class NamedTokenFile:

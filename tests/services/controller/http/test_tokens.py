@@ -37,6 +37,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "tokens.json"
 
 
+def test_a_rewritten_file_keeps_its_permissions(path: Path) -> None:
+    tokens.write(path, [])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o644)  # as of deploy/compose/make-env.sh, for a container's user
+    tokens.write(path, [])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
 def test_the_file_holds_hashes_and_only_its_owner_reads_it(path: Path) -> None:
     token, entry = tokens.make("ada", "operator")
     tokens.write(path, [entry])
