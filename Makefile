@@ -62,6 +62,8 @@ setup: $(STAMP) build
 # decides, and the versions of what it needs are fixed too, except for another TORCH.
 LOCKED = install -q --no-deps --require-hashes -r
 $(STAMP): pyproject.toml tools/locks/setup.txt
+	@test $(words $(CURDIR)) = 1 || \
+	  { echo "five: the path $(CURDIR) has a space, which builds cannot handle: move this folder"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "five: Python 3.11 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3"; exit 1; }
 	@test -n "$(CXX_FOUND)" || \

@@ -58,6 +58,13 @@ def test_shipped_ablations_are_valid() -> None:
         assert run.buffer.max_age_versions > 2 * queue
 
 
+def test_example_of_the_page_is_valid(tmp_path: Path) -> None:
+    page = (ROOT / "docs/ablations.md").read_text()
+    path = tmp_path / "example.yaml"
+    path.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    assert len(list(read(path).trials())) == 6
+
+
 @pytest.mark.parametrize(("changes", "told"), [
     ({"variants": {"base": {"learning.batch_size": 1}}}, "variant 'base'.*\n.*learning.batch_size.*batch_samples"),
     ({"evaluation": {"against": ["scripted"]}}, "must contain random"),
@@ -65,6 +72,7 @@ def test_shipped_ablations_are_valid() -> None:
     ({"seeds": [1, 1]}, "must be unique"),
     ({"name": "../up"}, "name"),
     ({"variant": {}}, "variant: Extra inputs"),
+    ({"variants": {"base": {}, "same": {"learning.ppo_clip": 0.2}}}, "variants.same has the settings of variants.base"),
     ({"arms": {}}, 'key "arms" was renamed to "variants" in 0.2.0'),
     ({"judge": {}}, 'key "judge" was renamed to "evaluation" in 0.2.0'),
     ({"at_once": 2}, 'key "at_once" was renamed to "parallel_runs" in 0.2.0'),

@@ -9,6 +9,7 @@ from pydantic import Field
 from five.ablation import experiment
 from five.ablation.experiment import ExperimentConfig, read_file
 from five.run.config import RunConfig
+from five.run.load import ConfigError
 
 
 class AblationConfig(ExperimentConfig):
@@ -71,8 +72,15 @@ class Trial(NamedTuple):
 
 
 def read(path: Path) -> AblationConfig:
-    """Return the ablation of a file, with every variant validated. Raises ConfigError naming each invalid key."""
+    """Return the ablation of a file, with every variant validated.
+
+    Raises ConfigError naming each invalid key, or two variants that are the same.
+    """
     config = read_file(path, AblationConfig, "ablation")
+    seen: dict[str, str] = {}
     for variant in config.variants:
-        config.run_config(variant)
+        same = seen.setdefault(config.run_config(variant).model_dump_json(), variant)
+        if same != variant:
+            raise ConfigError(f"{path}: variants.{variant} has the settings of variants.{same}; a preset may have "
+                              "these values already (`five config KEY`)")
     return config
