@@ -11,6 +11,7 @@ import redis
 
 from five.cli.main import main
 from five.local.run_folder import ClusterInfo, RunFolder
+from five.run.load import load
 from rapid.store.state import Status
 from tests.repository import ROOT
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
@@ -43,6 +44,16 @@ def test_page_steps_run(rest: LiveController, tmp_path: Path, monkeypatch: pytes
     assert len(changes) == 2, f"one change and one that takes it back; the dry run changed nothing: {changes}"
     assert rest.ask("GET", "/v1/schedules/learning_rate").json()["schedule"] == {
         "initial": 5e-5, "ramps": [], "unit": "versions"}
+
+
+@pytest.mark.parametrize("preset", ["laptop-1v1", "laptop-5v5"])
+def test_page_change_takes_several_versions_of_a_laptop(preset: str) -> None:
+    config = load(preset)
+    assert config.schedules.learning_rate.unit == "hero_steps"
+    learning = config.learning
+    version = learning.batch_samples * learning.lstm_unroll_length * learning.gradient_steps_per_iteration
+    lengths = [int(length) for length in re.findall(r"--over (\d+)", PAGE)]
+    assert lengths and all(length >= 5 * version for length in lengths)
 
 
 def test_page_names_existing_keys() -> None:
