@@ -65,7 +65,7 @@ class PastOpponent:
                 if loop.time() >= end:
                     log.warning("past version not loaded, playing self-play version=%d seconds=%g", version,
                                 LOAD_SECONDS)
-                    self.version = NEWEST
+                    self.version, self._games_left = NEWEST, 0
                     return
                 await asyncio.sleep(POLL_SECONDS)
             self.version, self._games_left, self.drawn_by = version, self._games, game_id

@@ -98,6 +98,21 @@ async def test_slow_load_is_abandoned(monkeypatch: pytest.MonkeyPatch,
     await group.close()
 
 
+async def test_failed_load_leaves_no_games_of_the_dropped_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version sampled again during another one's load is dropped with the games that it had left."""
+    monkeypatch.setattr(past_opponent, "LOAD_SECONDS", 0.01)
+    group = PastOpponent(Servers(5, 6).want, 2)
+    group.assign(5)
+    await rounds()
+    assert [group.assign(5), group.assign(5)] == [5, 5]
+    assert [group.assign(8), group.assign(5)] == [5, 5]  # 8 is loading and never arrives
+    await asyncio.sleep(0.05)
+    assert group.assign(6) == NEWEST
+    await rounds()
+    assert group.assign(6) == 6
+    await group.close()
+
+
 async def test_played_version_is_renewed_and_dropped_when_lost(monkeypatch: pytest.MonkeyPatch
                                                                                    ) -> None:
     monkeypatch.setattr(past_opponent, "RENEW_SECONDS", 0.005)
