@@ -106,6 +106,8 @@ def status_of(error: BaseException) -> tuple[StatusCode, str]:
     """
     if isinstance(error, RpcError):
         return error.code, str(error)
+    if isinstance(error, CallFailed) and (error.may_retry or error.code is StatusCode.NOT_FOUND):
+        return error.code, str(error)  # of a server that this one called
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code, str(error)
@@ -120,6 +122,7 @@ _TOO_LARGE = re.compile(r"(Sent|Received) message larger than max \((\d+) vs\. (
 _OWN_LIMIT = re.compile(r"CLIENT: ", re.IGNORECASE)
 
 
+_NO_SERVER = "no server responds there"
 # The error of grpc.aio for a write when the connection or the call ended during it.
 _WRITE_INTERRUPTED = "Internal error from Core"
 
@@ -142,8 +145,8 @@ def failure_from(code: StatusCode, details: str, target: str, method: str) -> Ca
                    "rpc.max_message_mebibytes on both sides")
     elif code is StatusCode.UNAVAILABLE and (reason := tls_failure(target)):
         details = reason
-    elif code is StatusCode.UNAVAILABLE and "connect" in details.lower():
-        details = f"no server responds there ({details})"
+    elif code is StatusCode.UNAVAILABLE and "connect" in details.lower() and _NO_SERVER not in details:
+        details = f"{_NO_SERVER} ({details})"
     return CallFailed(code, target, method, details)
 
 

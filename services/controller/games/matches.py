@@ -13,14 +13,14 @@ import redis
 from pydantic import BaseModel, ConfigDict, Field
 
 from five.clients.evaluator import MatchResult
-from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.errors import CallFailed
 from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)
 TABLE = "matches"
 MAX_WAITING = 16  # open matches
 MAX_RECORDS = 200  # stored matches
-MAX_ATTEMPTS = 60  # of a match whose evaluator is unavailable
+MAX_ATTEMPTS = 60  # of a match whose evaluator or inference is unavailable
 AGAINST = r"^(random|scripted|scripted-easy|scripted-hard|[0-9]{1,15})$"
 
 
@@ -183,7 +183,7 @@ class MatchRunner:
             outcome = MatchOutcome.model_validate(asdict(playing.result()))
             await asyncio.to_thread(self._matches.transition, match.id, MatchState.DONE, outcome=outcome, error=None)
         except CallFailed as error:
-            away = error.code is StatusCode.UNAVAILABLE and begun.tries < MAX_ATTEMPTS
+            away = error.may_retry and begun.tries < MAX_ATTEMPTS
             await asyncio.to_thread(self._matches.transition, match.id,
                                     MatchState.WAITING if away else MatchState.FAILED, error=str(error))
             if away:

@@ -137,6 +137,7 @@ async def test_matches_are_played_in_the_order_of_requests(queue: MatchQueue) ->
 
 @pytest.mark.parametrize(("tries", "code", "attempts"), [
     (58, StatusCode.UNAVAILABLE, 2), (59, StatusCode.UNAVAILABLE, 1), (64, StatusCode.UNAVAILABLE, 1),
+    (58, StatusCode.DEADLINE_EXCEEDED, 2), (58, StatusCode.CANCELLED, 2), (0, StatusCode.NOT_FOUND, 1),
     (0, StatusCode.INVALID_ARGUMENT, 1)])
 async def test_attempts_end_after_sixty_or_another_error(queue: MatchQueue, tries: int, code: StatusCode, attempts: int
                                                          ) -> None:
