@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 BURST_SECONDS = 5.0  # unused seconds of the share that may be used later
+MAX_DELAY_SECONDS = 60.0  # a requested match or the first rating, which are not limited, costs rated games no more
 
 
 @dataclass
@@ -26,9 +27,11 @@ class CpuLimit:
         self._used, self._at = self.used(), self.clock()
 
     def delay(self) -> float:
-        """Return the seconds to sleep so that the CPU time since the last call stays within the share."""
+        """Return the seconds to sleep, at most MAX_DELAY_SECONDS, so that the CPU time since the last call stays within
+        the share."""
         used, at = self.used(), self.clock()
         earned = (at - self._at) * self.share
-        self._credit = min(self._credit + earned - (used - self._used), BURST_SECONDS * self.share)
+        credit = self._credit + earned - (used - self._used)
+        self._credit = max(min(credit, BURST_SECONDS * self.share), -MAX_DELAY_SECONDS * self.share)
         self._used, self._at = used, at
         return max(0.0, -self._credit / self.share) if self.share > 0 else 0.0

@@ -14,7 +14,7 @@ from dota.config import GameConfig
 from five.clients.inference import CLOSE, RESET, WANT_POLICY_DEBUG, ActResult
 
 Array = npt.NDArray[Any]
-PAUSE_SECONDS = 0.2  # between two checks whether a pause has ended
+PAUSE_SECONDS = 0.2  # between two checks whether a pause has begun or ended
 RUNNING = 0
 DRAW = 3
 
@@ -124,8 +124,9 @@ class Matches:
         """Play until ``next_pairing`` returns None and every game has ended.
 
         Whenever a game ends, ``next_pairing`` is called again for every empty slot. No game advances while ``pause``
-        returns True. ``delay`` returns the seconds to sleep after a step. ``on_start`` receives the slot of each new
-        game. Raises CallFailed when inference refuses permanently; unfinished games then have no result.
+        returns True. ``delay`` returns the seconds to sleep after a step; a pause ends the sleep. ``on_start`` receives
+        the slot of each new game. Raises CallFailed when inference refuses permanently; unfinished games then have no
+        result.
         """
         self._on_start = on_start
         self.is_idle = False
@@ -158,8 +159,9 @@ class Matches:
                 for i in ended:
                     self._pairings[i] = None
                 self._start([i for i, p in enumerate(self._pairings) if p is None], next_pairing)
-            if (seconds := delay()) > 0:
-                await asyncio.sleep(seconds)
+            end = asyncio.get_running_loop().time() + delay()
+            while (left := end - asyncio.get_running_loop().time()) > 0 and not pause():
+                await asyncio.sleep(min(left, PAUSE_SECONDS))
 
     @property
     def in_progress(self) -> int:

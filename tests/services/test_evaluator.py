@@ -147,6 +147,21 @@ async def test_a_pause_holds_games_between_two_steps() -> None:
     assert matches.is_idle and matches.in_progress == 0 and len(results) == 2 and len(inference.known) == 2
 
 
+async def test_a_pause_ends_the_sleep_after_a_step() -> None:
+    games, held, delays = VecGame(GAME, 1, 5), asyncio.Event(), [30.0]
+    left = iter([Pairing(AGENT, PLAYERS["random"], 0)])
+    matches, results = Matches(games, Noop(), 1), []  # type: ignore[var-annotated]
+    playing = asyncio.create_task(matches.play(lambda: next(left, None), results.append, held.is_set,
+                                               lambda: delays.pop() if delays else 0.0))
+    await eventually_async(lambda: not delays, 10.0, every=0.001)
+    assert not matches.is_idle
+    held.set()
+    await eventually_async(lambda: matches.is_idle, 1.0, every=0.001)
+    held.clear()
+    await asyncio.wait_for(playing, 20.0)
+    assert len(results) == 1
+
+
 def test_recordings_are_removed_by_age_and_size(tmp_path: Path) -> None:
     now = time.time()
     for days, name in enumerate(("version-9-random-0", "version-8-random-0", "version-8", "version-7")):

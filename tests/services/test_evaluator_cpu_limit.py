@@ -8,7 +8,7 @@ from dota.config import GameConfig
 from dota.playback import play
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
-from five.services.evaluator.cpu_limit import BURST_SECONDS, CpuLimit
+from five.services.evaluator.cpu_limit import BURST_SECONDS, MAX_DELAY_SECONDS, CpuLimit
 from five.services.evaluator.recording import ReplayRecorder
 
 
@@ -47,6 +47,13 @@ def test_unused_share_is_used_later_within_a_limit() -> None:
     delays = [clocks.step(0.1, 0.1) for _ in range(200)]
     assert delays[0] == 0.0 and delays[-1] == pytest.approx(0.1)
     assert 0.1 * sum(delay == 0.0 for delay in delays) < 2.2 * BURST_SECONDS
+
+
+def test_unlimited_work_delays_later_games_within_a_limit() -> None:
+    """The first rating and requested matches may take any CPU time."""
+    clocks = Clocks(0.5)
+    assert clocks.step(3600.0, 1800.0) == MAX_DELAY_SECONDS
+    assert clocks.step(0.1, 0.1) == pytest.approx(0.1)
 
 
 def test_zero_share_disables_the_limit() -> None:
