@@ -26,7 +26,7 @@ from five.services.evaluator.cpu_limit import CpuLimit
 from five.services.evaluator.drafting import DraftReader
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.match_progress import TABLE as MATCH_GAMES
-from five.services.evaluator.matches import Inference, Matches, Pairing, PairingResult
+from five.services.evaluator.matches import Matches, Pairing, PairingResult
 from five.services.evaluator.rating_loop import RatingLoop, number
 from five.services.evaluator.recording import ReplayRecorder, SpectatorRecordings, tidy
 from five.services.evaluator.service import PLAYERS, EvaluatorService
@@ -55,8 +55,21 @@ def newest_kept(parameters: ParameterStore, every: int) -> int | None:
     return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)
 
 
-async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
-               playing: set[Matches], folder: Path, source: LiveSource, listings: list[Listing]) -> None:
+async def is_outage(error: CallFailed, client: InferencePools) -> bool:
+    """Return whether games were lost because no server responds. A version that cannot be loaded is no outage, although
+    its error may be retried as well."""
+    if not error.may_retry:
+        return False
+    try:
+        await client.model()
+    except CallFailed as failure:
+        return failure.may_retry
+    return False
+
+
+async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: InferencePools,
+               game: GameConfig, playing: set[Matches], folder: Path, source: LiveSource, listings: list[Listing]
+               ) -> None:
     """Rate versions and play the pairs of an anneal's guard until the service drains.
 
     Matches in progress are added to ``playing``; ``folder`` receives a recording of each rated version. ``source``
@@ -119,7 +132,10 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
                                delay, on_start)
         except CallFailed as error:
             page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.in_progress)
-            page.ABORTED.inc(loop.drop())
+            if await is_outage(error, client):
+                loop.requeue()
+            else:
+                page.ABORTED.inc(loop.drop())
             recorder.drop()
             cameras.drop()
             guard.drop()

@@ -105,7 +105,7 @@ class RatingLoop:
         return aborted
 
     def requeue(self) -> None:
-        """Assign the games in progress again, any number of times, because the store is unavailable."""
+        """Assign the games in progress again, any number of times, because the store or inference is unavailable."""
         self._in_progress.clear()
 
     def on_result(self, result: PairingResult) -> bool:
