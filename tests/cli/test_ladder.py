@@ -116,6 +116,13 @@ def test_offline_games_keep_the_runs_own_ratings(tmp_path: Path) -> None:
     # Still so when it is looked at again; a run that has fitted its anchors once more has another scale.
     assert {s.player: s.games for s in OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
             .standings()}["version-4"] == 4
+    # The run goes on and rates the version by as many games, or makes it a reference: its own rating counts.
+    for changes in ({"results": {"random": [3, 1, 0]}}, {"results": {"random": [2, 1, 0]}, "aborted": 1},
+                    {"reference": True}):
+        later = {**rows, "rated:version-4": {**rows["rated:version-4"], **changes}}  # type: ignore[dict-item]
+        run = OfflineLadder(later, Journal(folder.ladder_journal), archive.config.rating)
+        assert {s.player: (s.mu, s.reference) for s in run.standings()}["version-4"] == (5.0, "reference" in changes)
+        assert run.missing([4], 4) == []
     moved = {**rows, "rated:scripted": {**rows["rated:scripted"], "mu": 12.0}}  # type: ignore[dict-item]
     again = OfflineLadder(moved, Journal(folder.ladder_journal), archive.config.rating)
     assert {s.player: (s.mu, s.games) for s in again.standings()}["version-4"] == (5.0, 2)

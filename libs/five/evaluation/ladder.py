@@ -20,8 +20,9 @@ _SCALE = "scale"  # the journal's row of the run's anchor ratings at the time of
 class OfflineLadder:
     """Standings of a run: the evaluator's ``rows`` and the games played here (``journal``).
 
-    The run's references do not change. If the run has rated its anchors on another scale, or fitted them again
-    (`five.agent.anchor_refit`), the games played here are discarded.
+    The run's references do not change, and its rating of a version counts if it has at least as many games. If the run
+    has rated its anchors on another scale, or fitted them again (`five.agent.anchor_refit`), the games played here are
+    discarded.
     """
 
     def __init__(self, rows: dict[str, Any], journal: Journal, config: RatingConfig) -> None:
@@ -36,7 +37,11 @@ class OfflineLadder:
 
     @property
     def _rows(self) -> dict[str, Any]:
-        return {FORMAT_ROW: FORMAT, **self._run, **self._journal.rows}
+        played = {s.player: s for s in parse_standings({FORMAT_ROW: FORMAT, **self._journal.rows})}
+        outdated = {f"{RATED}{s.player}" for s in parse_standings({FORMAT_ROW: FORMAT, **self._run})
+                    if (other := played.get(s.player)) is not None
+                    and (s.reference or s.games + s.aborted >= other.games + other.aborted)}
+        return {FORMAT_ROW: FORMAT, **self._run, **{n: r for n, r in self._journal.rows.items() if n not in outdated}}
 
     def standings(self) -> list[Standing]:
         """Return the standings of all rated players, strongest first."""
