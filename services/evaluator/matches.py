@@ -61,6 +61,8 @@ class Inference(Protocol):
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]
                   ) -> ActResult: ...
 
+    async def close(self) -> None: ...
+
 
 @dataclass(frozen=True)
 class TeamPlayer:

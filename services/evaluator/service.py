@@ -119,7 +119,8 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
             results.append(result)
             writes.append(asyncio.create_task(self._store_game(request.match, version, result, path)))
 
-        matches = Matches(games, self.inference(), games.layout.heroes, cameras)
+        inference = self.inference()
+        matches = Matches(games, inference, games.layout.heroes, cameras)
         self.playing.add(matches)
         try:
             await matches.play(lambda: next(pairings, None), on_result, self.paused, on_start=on_start)
@@ -132,7 +133,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         finally:
             self.playing.discard(matches)
             cameras.drop()
-            await asyncio.gather(*writes)
+            await asyncio.gather(inference.close(), *writes)
         return self._answer(version, results, path)
 
     async def _progress(self, request: evaluator_pb2.PlayMatchRequest, version: int | None,

@@ -38,6 +38,7 @@ class Noop:
         self.known: set[int] = set()
         self.closed: set[int] = set()
         self.policies: set[int] = set()
+        self.is_closed = False
         self._forget_at = forget_at
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]) -> ActResult:
@@ -52,6 +53,9 @@ class Noop:
         self.policies |= set(policies.tolist())
         self.closed |= set(sessions[(flags & CLOSE) != 0].tolist())
         return ActResult(np.zeros(0, np.int64), np.zeros((len(sessions), 1, 6), np.int16))
+
+    async def close(self) -> None:
+        self.is_closed = True
 
 
 async def play(inference: Noop, pairings: list[Pairing], slots: int = 2) -> list[PairingResult]:

@@ -37,6 +37,8 @@ class Heads:
         await asyncio.sleep(0)
         return ActResult(np.zeros(0, np.int64), auxiliary={"win_probability": chance(observations)[:, None]})
 
+    async def close(self) -> None: ...
+
 
 def chance(observations: Mapping[str, Array]) -> Array:
     total = sum(np.asarray(a, np.float64).reshape(len(a), -1).sum(1) for a in observations.values())

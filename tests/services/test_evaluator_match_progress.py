@@ -70,6 +70,14 @@ async def test_repeated_match_resumes_after_ended_games(table: Table, tmp_path: 
     assert len(table.all()) == 2 * GAMES
 
 
+async def test_match_closes_its_inference_client(tmp_path: Path) -> None:
+    ended, failing = Noop(), Dying(1)
+    await evaluator(tmp_path, ended, None).PlayMatch(request("m-1", games=2), None)
+    with pytest.raises(CallFailed):
+        await evaluator(tmp_path, failing, None).PlayMatch(request("m-1", games=2), None)
+    assert ended.is_closed and failing.is_closed
+
+
 async def test_games_of_another_epoch_do_not_count(table: Table, tmp_path: Path) -> None:
     with pytest.raises(CallFailed):
         await evaluator(tmp_path, Dying(45), table).PlayMatch(request("m-1"), None)
