@@ -94,15 +94,16 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         games = VecGame(self.game, min(CONCURRENT, request.games - len(results)),
                         (request.seed + len(results)) % 2**64, self.threads)
         writes: list[asyncio.Task[None]] = []
-        recorded: list[tuple[int, Replay]] = []
+        recorded: dict[int, Replay] = {}  # the first game by its slot
         target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
         path = before.replay
         cameras = Cameras(games, self.run, self.rewards)
         recordings = None if self.blobs is None else SpectatorRecordings(cameras, self.blobs, self.replays)
 
         def on_start(game: int) -> None:
-            if request.replay and not recorded and not path:
-                recorded.append((game, games.record(game)))
+            # A restarted game, whose sessions inference has lost, is recorded again.
+            if request.replay and not path and (not recorded or game in recorded):
+                recorded[game] = games.record(game)
                 pairing = matches.pairing(game)
                 if recordings is not None and pairing is not None:
                     cameras.began(game, pairing, "")
@@ -110,9 +111,9 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
         def on_result(result: PairingResult) -> None:
             nonlocal path
-            if recorded and not path and result.slot == recorded[0][0]:
+            if not path and result.slot in recorded:
                 self.replays.mkdir(parents=True, exist_ok=True)
-                recorded[0][1].save(target, games.hash(result.slot))
+                recorded[result.slot].save(target, games.hash(result.slot))
                 path = str(target)
                 if recordings is not None:
                     recordings.keep(result.slot, target.stem)

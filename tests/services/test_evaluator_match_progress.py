@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 import redis
 
+from dota.playback import play
+from dota.replay import Replay
+from dota.spectator.recording import SUFFIX, Recording
 from five.protos.v1 import evaluator_pb2
 from five.services.evaluator import match_progress
 from five.services.evaluator.service import EvaluatorService
+from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.state import RunState
 from rapid.store.tables import Table
@@ -68,6 +72,17 @@ async def test_repeated_match_resumes_after_ended_games(table: Table, tmp_path: 
         await evaluator(tmp_path, other, table).PlayMatch(request(match), None)
         assert len(other.known) == GAMES
     assert len(table.all()) == 2 * GAMES
+
+
+async def test_restarted_game_is_recorded_again(tmp_path: Path) -> None:
+    """Inference loses its sessions, so the games restart with other seeds."""
+    service = evaluator(tmp_path / "replays", Noop(forget_at=10), None)
+    service.blobs = BlobStore(str(tmp_path / "blobs"))
+    answer = await service.PlayMatch(request("m-1", games=2, replay=True), None)
+    path = Path(answer.replay_path)
+    steps = sum(1 for _ in play(Replay.load(path)))
+    (view := tmp_path / "game.view").write_bytes(service.blobs.get(f"replays/{path.stem}{SUFFIX}"))
+    assert sum(1 for _ in Recording.load(view).steps()) == steps > 20
 
 
 async def test_match_closes_its_inference_client(tmp_path: Path) -> None:
