@@ -346,10 +346,7 @@ class GameGroup:
             if middle is not None:
                 middles[game], record.start_seconds = middle, middle.game_seconds
             share = (1 + game) / self.buffer.games if stagger else 1.0
-            if game < len(self._records):
-                self._records[game] = record
-            else:
-                self._records.append(record)
+            self._records[game:game + 1] = [record]  # or append it
             # First segments differ in length, and first games in their limit, so that the slots do not stay in phase.
             first = self.unroll * (1 + game % self.samples) if stagger else None
             self.slots.start_game(game, step, match.seats, first,
@@ -382,6 +379,9 @@ class GameGroup:
                 return
             except ConnectionError as error:
                 log.warning("cannot start games yet: %s", error)
+                # The other slots' games are lost with their server as well.
+                self.progress.abandoned_games += len(self._all_games) - len(games)
+                games = self._all_games
                 await self._wait_while_paused()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)

@@ -128,6 +128,24 @@ async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.Monk
     assert done.group.progress.games == 0
 
 
+async def test_server_lost_at_the_reset_of_one_game_loses_all_games() -> None:
+    """The game against a missing version is abandoned, but its server is gone: the next one has new games only."""
+    games = CountingGames([[50], [50]])
+    reset, resets = games.reset, list[list[int]]()
+
+    async def failing(slots: Any, *arguments: Any) -> Any:
+        resets.append(slots.tolist())
+        if len(resets) == 2:
+            raise ConnectionError("no server")
+        return await reset(slots, *arguments)
+
+    games.reset = failing  # type: ignore[method-assign]
+    async with InferenceServer(Versions(7)) as server:
+        done = await play(games, 20, [server], opponents=Opponents(Opponent(3, 1)))
+    assert resets == [[0, 1], [0], [0, 1]] and done.group.progress.abandoned_games == 2
+    assert check_recurrence(done.segments, [[50], [50]]) > 40
+
+
 async def test_pauses_between_requests_grow_in_each_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failing inference is asked less and less often, at least every 5 s. The next outage starts with short pauses."""
     slept: list[float] = []
