@@ -140,7 +140,8 @@ class VecGame:
             return self.variants.index(config)
         self._check_variant(config)
         if len(self.variants) >= MAX_VARIANTS:
-            raise ValueError(f"at most {MAX_VARIANTS} variants are supported")
+            raise ValueError(f"the games have {MAX_VARIANTS} variants, used or not, which is the maximum: a restarted "
+                             "process begins with one")
         self._core.add_variant(core_variant(config))
         self.variants.append(config)
         return len(self.variants) - 1
