@@ -33,6 +33,7 @@ Kind = Literal["rollout", "inference"]
 QUEUE_ELASTICITY = 2.0  # assumed exponent of queue time over a server's load
 TARGET_UTILIZATION = 0.85  # of the highest throughput seen, at which the remaining servers may run
 REGRET_WINDOWS = 4.0  # down windows before a size that was too small is tried again; doubled each time
+MAX_DOUBLINGS = 8  # of that time; one is taken back for each REGRET_WINDOWS after it without another such size
 
 
 class ScaleReason(StrEnum):
@@ -203,8 +204,10 @@ class PoolScaler:
             self._shrunk_at = now
         elif now - self._shrunk_at < span:
             # It grows soon after it shrank, so the smaller size was too small.
-            self._floor, self._floor_until = before + 1, now + span * 2**self._regrets
-            self._regrets = min(self._regrets + 1, 8)
+            calm = min(max(now - self._floor_until, 0.0), MAX_DOUBLINGS * span)
+            doublings = max(self._regrets - int(calm / span), 0)
+            self._floor, self._floor_until = before + 1, now + span * 2**doublings
+            self._regrets = min(doublings + 1, MAX_DOUBLINGS)
             self._shrunk_at = -math.inf
         self._changed_at, self._size = now, after
         return Decision(self.kind, before, after, reason, wanted)

@@ -116,6 +116,30 @@ def test_avoided_time_is_doubled_eight_times_at_most() -> None:
     assert held[1:] == [40.0 * 2**n for n in range(9)] + [40.0 * 2**8]
 
 
+@pytest.mark.parametrize(("calm", "expected"), [(0.0, 320.0), (40.0, 160.0), (80.0, 80.0), (120.0, 40.0),
+                                                (100_000.0, 40.0)])
+def test_avoided_time_is_halved_for_each_calm_one(calm: float, expected: float) -> None:
+    """The fourth size that is too small is avoided for 40 s x 2**3, or for less if the demand falls later."""
+    scaler, now = PoolScaler("rollout", FAST), 0.0
+
+    def seconds_until_change(before: int, wanted: int) -> float:
+        nonlocal now
+        began = now
+        while scaler.decide(now, before, ScaleRequest(wanted, STARVED)).after == before:
+            now += 5.0
+        return now - began
+
+    scaler.decide(now, 2, ScaleRequest(2, STARVED))
+    for _ in range(3):
+        seconds_until_change(2, 1)
+        seconds_until_change(1, 2)
+    now += 160.0 + calm
+    scaler.decide(now, 2, ScaleRequest(2, STARVED))
+    seconds_until_change(2, 1)
+    seconds_until_change(1, 2)
+    assert seconds_until_change(2, 1) == expected
+
+
 def test_pods_are_removed_at_the_end_of_their_window() -> None:
     rule = ScalingRule(min=1, max=100)
     scaler = PoolScaler("rollout", rule)
