@@ -7,6 +7,7 @@ the newest chunk, which begins with a keyframe.
 """
 
 import asyncio
+import contextlib
 import logging
 import math
 import threading
@@ -181,10 +182,9 @@ class LiveHub:
                 except redis.RedisError as error:
                     log.warning("cannot renew the watched games: %s", error)
                 await asyncio.sleep(RENEW_SECONDS)
-            try:
-                await asyncio.to_thread(self._watching.forget)
-            except redis.RedisError:
-                pass  # the keys expire
+                if not self._drop_idle():  # checked again afterwards, because a viewer may come meanwhile
+                    with contextlib.suppress(redis.RedisError):  # the keys expire
+                        await asyncio.to_thread(self._watching.forget)
         finally:
             ended.set()
 

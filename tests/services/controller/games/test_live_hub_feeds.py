@@ -1,6 +1,7 @@
 """The hub's feeds on a clock of the test: what is requested from sources, buffered, dropped and read."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -188,6 +189,27 @@ async def test_hub_stops_without_viewers_and_starts_again(
 
 
 # Viewers and buffers.
+
+
+async def test_viewer_who_comes_while_the_hub_stops_is_served(hub: LiveHub, channel: LiveChannel,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping, viewed, forget = threading.Event(), threading.Event(), channel.forget
+
+    def slow_forget() -> None:
+        stopping.set()
+        viewed.wait(10.0)
+        forget()
+
+    monkeypatch.setattr(channel, "forget", slow_forget)
+    feed = watch(hub)
+    await eventually_async(lambda: channel.watched().games, 10.0)
+    hub.leave(feed)
+    await eventually_async(stopping.is_set, 10.0)
+    later = watch(hub, OTHER)
+    viewed.set()
+    await eventually_async(lambda: channel.watched().games == {OTHER}, 10.0)
+    hub.leave(later)
+    await eventually_async(lambda: not running_hubs() and channel.watched() == NOTHING_WATCHED, 10.0)
 
 
 async def test_viewers_and_games_are_counted(hub: LiveHub) -> None:
