@@ -132,7 +132,7 @@ services:
     {{- if .Values.evaluator.enabled }}
     address: {{ include "five.componentName" (dict "root" . "component" "evaluator") }}:50051
     {{- if include "five.mountsBlobs" (dict "root" . "component" "evaluator") }}
-    replays: /var/lib/five/blobs/replays
+    replays: /var/lib/five/blobs/replays/{{ include "five.runName" . }}
     {{- end }}
     {{- end }}
   play:

@@ -28,7 +28,13 @@ from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.match_progress import TABLE as MATCH_GAMES
 from five.services.evaluator.matches import Matches, Pairing, PairingResult
 from five.services.evaluator.rating_loop import RatingLoop, number
-from five.services.evaluator.recording import ReplayRecorder, SpectatorRecordings, tidy
+from five.services.evaluator.recording import (
+    ReplayRecorder,
+    SpectatorRecordings,
+    StoredRecordings,
+    remove_unfinished,
+    tidy,
+)
 from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
 from rapid.live_source import LiveSource
@@ -68,12 +74,12 @@ async def is_outage(error: CallFailed, client: InferencePools) -> bool:
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: InferencePools,
-               game: GameConfig, playing: set[Matches], folder: Path, source: LiveSource, listings: list[Listing]
-               ) -> None:
+               game: GameConfig, playing: set[Matches], folder: Path, stored: StoredRecordings, source: LiveSource,
+               listings: list[Listing]) -> None:
     """Rate versions and play the pairs of an anneal's guard until the service drains.
 
-    Matches in progress are added to ``playing``; ``folder`` receives a recording of each rated version. ``source``
-    broadcasts games live; the function that lists them is appended to ``listings``.
+    Matches in progress are added to ``playing``; ``folder`` and ``stored`` receive a recording of each rated version.
+    ``source`` broadcasts games live; the function that lists them is appended to ``listings``.
     """
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
@@ -82,9 +88,16 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
     cpu_limit = CpuLimit(settings.cpu_share)
     cameras = Cameras(games, service.config.name, service.config.rewards, source)
     listings.append(cameras.games)
-    recordings = SpectatorRecordings(cameras, service.blobs, folder)
-    recorder = ReplayRecorder(games.record, games.hash, folder, settings.keep_replays, recordings,
-                              lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, recordings))
+
+    def limit_recordings() -> None:
+        tidy(folder, stored, settings.keep_replays, settings.replay_days, settings.replay_mebibytes * 2**20)
+
+    recorder = ReplayRecorder(games.record, games.hash, folder, SpectatorRecordings(cameras, stored, folder),
+                              limit_recordings)
+    try:
+        await asyncio.to_thread(limit_recordings)
+    except OSError as error:
+        log.warning("old recordings are not removed yet: %s", error)
     rng = np.random.default_rng(service.config.seed)
 
     def show() -> None:
@@ -185,13 +198,15 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       current_line_filter(service.state.lineage(), service.parameters.head()),
                       config.seed + SEED_OFFSET)
     folder = service.folder_for("replays", settings.replays)
+    remove_unfinished(folder)
+    stored = StoredRecordings(service.blobs, config.name)
     drafter = DraftReader(game, client(), DraftTableStore(service.blobs, config.name), settings.draft_line_ups,
                           lambda: -1 if loop.ladder.last_rated is None else number(loop.ladder.last_rated.player))
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
                                 folder, service.epoch,
-                                lambda: not service.lifecycle.active, playing, service.blobs, config.rewards,
+                                lambda: not service.lifecycle.active, playing, stored, config.rewards,
                                 service.state.table(MATCH_GAMES))
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
@@ -203,7 +218,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     source = LiveSource(LiveChannel(service.state.redis, config.name), f"evaluator/{service.id}",
                         lambda: [entry for games in listings for entry in games()])
     rating = service.critical_tasks.task(
-        "rating", rate(service, loop, guard, client(), game, playing, folder, source, listings))
+        "rating", rate(service, loop, guard, client(), game, playing, folder, stored, source, listings))
     live_games = service.critical_tasks.task("live-games", source.run())
     # This task ends at once if draft tables are disabled.
     drafts = service.critical_tasks.task("drafting", drafter.run(lambda: service.lifecycle.active,

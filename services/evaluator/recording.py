@@ -6,23 +6,100 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dota.replay import Replay
 from dota.spectator.recording import SUFFIX
 from five.services.evaluator.cameras import Cameras
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
-REPLAYS = "replays/"  # in the blob store
+FACTS = ".json"
+MAX_FACTS = 16 << 10
+UNNAMED_FOLDER = "replays/"  # where earlier releases stored the recordings of all runs
+_TEMPORARY = ".game-"
+
+
+class StoredRecordings:
+    """The recordings of one run in the blob store, below ``<run>/replays/``. Blocking.
+
+    The stored names are read once, because only the run's evaluator writes them.
+    """
+
+    def __init__(self, blobs: BlobStore, run: str) -> None:
+        self._blobs = blobs
+        self._run = run
+        self._folder = f"{run}/replays/"
+        self._rows: dict[str, tuple[float, int]] = {}
+        self._is_read = False
+
+    def all(self) -> dict[str, tuple[float, int]]:
+        """Return when each recorded game ended (seconds since 1970; 0: unknown), and its recording's bytes, by name.
+        Raise OSError."""
+        if not self._is_read:
+            self._rename_old()
+            for path in self._blobs.refs(self._folder):
+                name = path.removeprefix(self._folder).removesuffix(SUFFIX)
+                if path.endswith(SUFFIX) and name not in self._rows:
+                    self._read_row(name)
+            self._is_read = True
+        return dict(self._rows)
+
+    def put(self, name: str, view: Path, facts: dict[str, Any]) -> None:
+        """Store a recording and the facts of its game. Raise OSError."""
+        ref = self._blobs.put(view, f"{self._folder}{name}{SUFFIX}")
+        self._blobs.put(json.dumps(facts).encode(), f"{self._folder}{name}{FACTS}")
+        self._rows[name] = (facts["at"], ref.size)
+
+    def remove(self, name: str) -> None:
+        """Remove a recording; a missing one is ignored. Raise OSError."""
+        for suffix in (FACTS, SUFFIX):
+            try:
+                self._blobs.remove_ref(f"{self._folder}{name}{suffix}")
+            except Corrupt as error:
+                log.warning("the recording %s is not removed: %s", name, error)
+        self._rows.pop(name, None)
+
+    def _read_row(self, name: str) -> None:
+        try:
+            size = self._blobs.ref(f"{self._folder}{name}{SUFFIX}").size
+        except (BlobMissing, Corrupt, ValueError) as error:
+            log.warning("the recording %s is ignored: %s", name, error)
+            return
+        at = self._facts(f"{self._folder}{name}{FACTS}").get("at")
+        self._rows[name] = (min(at, time.time()) if isinstance(at, int | float) and at >= 0 else 0.0, size)
+
+    def _facts(self, path: str) -> dict[str, Any]:
+        try:
+            facts = json.loads(self._blobs.get_prefix(path, MAX_FACTS))
+        except (BlobMissing, Corrupt, ValueError, RecursionError):
+            return {}
+        return facts if isinstance(facts, dict) else {}
+
+    def _rename_old(self) -> None:
+        """Put the run's name before the recordings of an earlier release whose facts name this run."""
+        found = set(self._blobs.refs(self._folder))
+        for facts in self._blobs.refs(UNNAMED_FOLDER):
+            if not facts.endswith(FACTS) or self._facts(facts).get("run") != self._run:
+                continue
+            for old in (facts.removesuffix(FACTS) + SUFFIX, facts):  # the facts last: they say whose recording it is
+                new = self._folder + old.removeprefix(UNNAMED_FOLDER)
+                try:
+                    if new not in found:
+                        self._blobs.set_ref(new, self._blobs.ref(old))
+                    self._blobs.remove_ref(old)
+                except (BlobMissing, Corrupt, ValueError) as error:
+                    log.warning("%s keeps its name: %s", old, error)
 
 
 class SpectatorRecordings:
     """Recorder of the spectator's view of games, which uploads each to the blob store for the controller. ``folder``
     holds a recording during its game."""
 
-    def __init__(self, cameras: Cameras, blobs: BlobStore, folder: Path) -> None:
+    def __init__(self, cameras: Cameras, stored: StoredRecordings, folder: Path) -> None:
         self._cameras = cameras
-        self._blobs = blobs
+        self._stored = stored
         self._folder = folder
 
     def begin(self, slot: int) -> None:
@@ -36,53 +113,69 @@ class SpectatorRecordings:
             return
         path = self._temporary_path(slot)
         try:
-            self._blobs.put(path, f"{REPLAYS}{name}{SUFFIX}")
-            self._blobs.put(json.dumps(facts).encode(), f"{REPLAYS}{name}.json")
+            self._stored.put(name, path, facts)
         finally:
             path.unlink(missing_ok=True)
 
-    def remove(self, name: str) -> None:
-        """Remove a recording."""
-        for suffix in (SUFFIX, ".json"):
-            self._blobs.remove_ref(f"{REPLAYS}{name}{suffix}")
-
     def _temporary_path(self, slot: int) -> Path:
-        return self._folder / f".game-{os.getpid()}-{id(self._cameras):x}-{slot}{SUFFIX}"
+        return self._folder / f"{_TEMPORARY}{os.getpid()}-{id(self._cameras):x}-{slot}{SUFFIX}"
 
 
-def tidy(folder: Path, days: float, most_bytes: float, recordings: "SpectatorRecordings | None" = None) -> list[str]:
-    """Remove recordings of requested matches older than ``days``, and the oldest of all above ``most_bytes``. Return
-    the removed names."""
-    found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*.replay"))
-    total = sum(size for _, size, _ in found)
+def remove_unfinished(folder: Path) -> None:
+    """Remove recordings that an evaluator left when it died during a game. A folder belongs to one evaluator."""
+    for path in folder.glob(f"{_TEMPORARY}*"):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("an unfinished recording is not removed: %s", error)
+
+
+def tidy(folder: Path, stored: StoredRecordings, keep: int, days: float, most_bytes: float) -> list[str]:
+    """Remove recordings of rated versions other than the newest ``keep`` versions, of requested matches older than
+    ``days``, and the oldest of all above ``most_bytes``. Return the removed names. Raise OSError.
+
+    A recording is a replay in ``folder``, the spectator's view in ``stored``, or both.
+    """
+    found = stored.all()
+    for path in folder.glob("*.replay"):
+        status = path.stat()
+        at, size = found.get(path.stem, (0.0, 0))
+        found[path.stem] = max(at, status.st_mtime), size + status.st_size
+    versions = {name: version for name in found if (version := _version(name)) is not None}
+    kept = set(sorted(versions, key=versions.__getitem__)[-keep:])
+    total = sum(size for _, size in found.values())
     gone = []
-    for at, size, path in found[:-1]:  # the newest one has just been requested
-        rated = path.stem.removeprefix("version-").isdigit()
-        if total <= most_bytes and (rated or time.time() - at <= days * 86400):
+    for name, (at, size) in sorted(found.items(), key=lambda entry: entry[1])[:-1]:  # the newest was just recorded
+        outdated = name not in kept if name in versions else time.time() - at > days * 86400
+        if total <= most_bytes and not outdated:
             continue
-        path.unlink(missing_ok=True)
-        if recordings is not None:
-            recordings.remove(path.stem)
+        (folder / f"{name}.replay").unlink(missing_ok=True)
+        stored.remove(name)
         total -= size
-        gone.append(path.stem)
+        gone.append(name)
     return gone
 
 
+def _version(name: str) -> int | None:
+    """Return the version of a rated game's recording, ``version-N``; None for a requested match."""
+    number = name.removeprefix("version-")
+    return int(number) if number != name and number.isdecimal() and len(number) <= 15 else None
+
+
 class ReplayRecorder:
-    """Recorder of each version's first rated game into ``folder``, as PLAYER.replay, which keeps the newest ``keep``.
+    """Recorder of each version's first rated game into ``folder``, as PLAYER.replay.
 
     ``record`` starts the recording of a slot's game, ``final_hash`` returns the hash of its final state. With
     ``recordings`` the spectator's view is stored as well. ``tidy`` is called after each recording.
     """
 
-    def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path, keep: int,
+    def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path,
                  recordings: "SpectatorRecordings | None" = None, tidy: Callable[[], object] = lambda: None) -> None:
         self._recordings = recordings
         self._tidy = tidy
         self._record = record
         self._final_hash = final_hash
         self._folder = folder
-        self._keep = keep
         self._running: dict[int, tuple[str, Replay]] = {}  # by slot
 
     def began(self, slot: int, player: str) -> None:
@@ -104,14 +197,8 @@ class ReplayRecorder:
             replay.save(self._path(player), self._final_hash(slot))
             if self._recordings is not None:
                 self._recordings.keep(slot, player)
-            kept = sorted(self._folder.glob("version-*.replay"), key=lambda p: p.stat().st_mtime)
-            for path in kept[:-self._keep]:
-                if path.stem.removeprefix("version-").isdigit():  # requested matches have longer names and stay
-                    path.unlink(missing_ok=True)
-                    if self._recordings is not None:
-                        self._recordings.remove(path.stem)
             self._tidy()
-        except OSError as error:
+        except (OSError, Corrupt) as error:
             log.warning("the recording of a game of %s is not stored: %s", player, error)
 
     def drop(self) -> None:

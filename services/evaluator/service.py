@@ -21,8 +21,7 @@ from five.services.evaluator.cameras import Cameras
 from five.services.evaluator.matches import Inference, Matches, Pairing, PairingResult, TeamPlayer
 from five.services.evaluator.metrics import DROPPED
 from five.services.evaluator.rating_loop import RatingLoop
-from five.services.evaluator.recording import SpectatorRecordings
-from rapid.blobs import BlobStore
+from five.services.evaluator.recording import SpectatorRecordings, StoredRecordings
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
 from rapid.rpc.fencing_epoch import is_stale_epoch, require_epoch
 
@@ -60,7 +59,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     epoch: int
     paused: Callable[[], bool] = lambda: False
     playing: set[Matches] = field(default_factory=set)
-    blobs: BlobStore | None = None
+    stored: StoredRecordings | None = None
     rewards: RewardConfig = field(default_factory=RewardConfig)
     match_games: match_progress.ProgressTable | None = None
 
@@ -98,7 +97,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
         path = before.replay
         cameras = Cameras(games, self.run, self.rewards)
-        recordings = None if self.blobs is None else SpectatorRecordings(cameras, self.blobs, self.replays)
+        recordings = None if self.stored is None else SpectatorRecordings(cameras, self.stored, self.replays)
 
         def on_start(game: int) -> None:
             # A restarted game, whose sessions inference has lost, is recorded again.

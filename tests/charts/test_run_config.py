@@ -51,6 +51,11 @@ def test_text_that_looks_like_another_type_stays_text(name: str, tmp_path: Path)
     assert (config.name, config.game.patch) == (name, "7.19")
 
 
+def test_recordings_of_two_runs_are_in_two_folders(tmp_path: Path) -> None:
+    config = loaded(Values("named", sets=("run.name=second",)), tmp_path)
+    assert config.services.evaluator.replays == "/var/lib/five/blobs/replays/second"
+
+
 def test_optimizers_are_one_for_each_address_and_pod(values: Values, tmp_path: Path) -> None:
     settings = loaded(values, tmp_path).services.optimizer
     spec = find(values, "StatefulSet", "optimizer")["spec"]

@@ -22,7 +22,7 @@ from five.benchmarks.results import BenchmarkRow, as_json, as_text, machine, row
 from tests.console.browser import Watched, chromium
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded
-from tests.services.live_controller import OPERATOR, LiveController
+from tests.services.live_controller import OPERATOR, RUN, LiveController
 
 VIEWPORT = {"width": 1600, "height": 1000}
 FROM_SECONDS = 240.0  # of the game, when it is shown
@@ -91,7 +91,7 @@ def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list
         path = Path(folder) / "measured.view"
         record(path, 3 * seconds + 2 * WARM_SECONDS)
         assert rest.context.blobs is not None
-        rest.context.blobs.put(path, "replays/measured.view")
+        rest.context.blobs.put(path, f"{RUN}/replays/measured.view")
     found: list[BenchmarkRow] = []
     with open_page(browser, rest, "/games/replay/measured") as page:
         for fog in ("none", "radiant"):

@@ -19,7 +19,7 @@ from tests.console import console
 from tests.console.browser import Watched, chromium
 from tests.services.conftest import redis_client
 from tests.services.controller.games.test_live_hub import GAME, playing
-from tests.services.live_controller import OPERATOR, VIEWER, live
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, live
 
 __all__ = ["redis_client"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
@@ -42,11 +42,11 @@ def recorded(folder: Path) -> BlobStore:
         writer.camera.record(vec, 0)
     writer.close()
     blobs = BlobStore(str(folder / "blobs"))
-    blobs.put(path, "replays/version-3.view")
-    blobs.put(json.dumps({"players": ["version-3", NAME], "at": 1.0}).encode(), "replays/version-3.json")
+    blobs.put(path, f"{RUN}/replays/version-3.view")
+    blobs.put(json.dumps({"players": ["version-3", NAME], "at": 1.0}).encode(), f"{RUN}/replays/version-3.json")
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 0xFF
-    blobs.put(bytes(data[:40]) + b"\xff" * 400, "replays/hostile.view")
+    blobs.put(bytes(data[:40]) + b"\xff" * 400, f"{RUN}/replays/hostile.view")
     return blobs
 
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import struct
+import time
 import zlib
 from random import Random
 
@@ -17,6 +18,7 @@ from dota.spectator.recording import Recording, RecordingWriter
 from dota.spectator.schema import game_schema, pack_frame, unpack_frame
 from dota.vec_game import VecGame
 from five.services.controller.games.recordings import RecordingReader
+from five.services.evaluator.recording import StoredRecordings
 from five.services.play.recordings import GameRecording, RecordingStore, recorded_of
 from rapid.blobs import BlobStore
 from tests.fuzz.file_targets import folder, store_file
@@ -187,13 +189,16 @@ def _mutate_zlib(data: bytes, dice: Random) -> bytes:
 
 
 def decode_facts(data: bytes) -> None:
-    """Read the description of a recording as the play service and the controller do."""
+    """Read the description of a recording as the play service, the controller and the evaluator do."""
     blobs = BlobStore(str(folder()))
-    blobs.put(data, "replays/a.json")
-    blobs.put(b"view", "replays/a.view")
-    found = RecordingReader(lambda: blobs).all()
+    blobs.put(data, "fuzz/replays/a.json")
+    blobs.put(b"view", "fuzz/replays/a.view")
+    found = RecordingReader(lambda: blobs, "fuzz").all()
     assert len(found) == 1
     JSONResponse(found)  # as REST answers
+    stored = StoredRecordings(blobs, "fuzz")
+    ((at, size),) = stored.all().values()
+    assert 0 <= at <= time.time() and size == len(b"view")
     place = folder() / "recordings"
     place.mkdir(exist_ok=True)
     (place / f"{'0' * 32}.view").write_bytes(b"view")
@@ -217,5 +222,6 @@ TARGETS = [
            mutate=_mutate_zlib),
     Target("recording-facts", "files", decode_facts, lambda: [json.dumps(FACTS).encode()], decoders=(
         "five/services/controller/games/recordings.py:RecordingReader._read_facts",
+        "five/services/evaluator/recording.py:StoredRecordings._facts",
         "five/services/play/recordings.py:RecordingStore._find_recordings"), mutate=mutate_json),
 ]

@@ -114,17 +114,17 @@ def test_curves_match_the_console() -> None:
 
 def test_newest_film_below_the_size_limit_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = BlobStore(str(tmp_path))
-    kept = RecordingReader(lambda: blobs)
+    kept = RecordingReader(lambda: blobs, "trial")
     assert newest_film(kept) is None
     for name, at, size in (("version-1", 1.0, 10), ("version-3", 3.0, 900), ("version-2", 2.0, 20)):
-        blobs.put(bytes(size), f"replays/{name}.view")
-        blobs.put(json.dumps({"at": at}).encode(), f"replays/{name}.json")
+        blobs.put(bytes(size), f"trial/replays/{name}.view")
+        blobs.put(json.dumps({"at": at}).encode(), f"trial/replays/{name}.json")
     monkeypatch.setattr("five.reports.run_report.MAX_FILM", 100)
     assert newest_film(kept) == Film("version-2", bytes(20))
 
 
 def test_unavailable_blob_store_costs_only_the_film(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = RecordingReader(lambda: None)
+    kept = RecordingReader(lambda: None, "trial")
     for error in (OSError("away"), BlobMissing("removed meanwhile")):
         monkeypatch.setattr(kept, "read", Mock(side_effect=error))
         monkeypatch.setattr(kept, "all", lambda: [{"name": "version-1", "bytes": 1}])

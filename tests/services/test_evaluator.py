@@ -1,8 +1,6 @@
 """Matches on real games with a simulated inference server."""
 
 import asyncio
-import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from dota.vec_game import Controller, VecGame
 from five.clients.inference import CLOSE, RESET, ActResult
 from five.services.evaluator.__main__ import newest_kept
 from five.services.evaluator.matches import Matches, Pairing, PairingResult, TeamPlayer
-from five.services.evaluator.recording import tidy
 from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
@@ -164,16 +161,3 @@ async def test_a_pause_ends_the_sleep_after_a_step() -> None:
     held.clear()
     await asyncio.wait_for(playing, 20.0)
     assert len(results) == 1
-
-
-def test_recordings_are_removed_by_age_and_size(tmp_path: Path) -> None:
-    now = time.time()
-    for days, name in enumerate(("version-9-random-0", "version-8-random-0", "version-8", "version-7")):
-        path = tmp_path / f"{name}.replay"
-        path.write_bytes(b"x" * 1000)
-        os.utime(path, (now - days * 86400, now - days * 86400))
-    assert tidy(tmp_path, 30, 10_000) == []
-    assert tidy(tmp_path, 0.5, 10_000) == ["version-8-random-0"]  # rated ones are kept by number, not by age
-    assert tidy(tmp_path, 30, 2500) == ["version-7"]
-    assert tidy(tmp_path, 30, 10) == ["version-8"]  # the newest was just asked for
-    assert [path.stem for path in tmp_path.iterdir()] == ["version-9-random-0"]

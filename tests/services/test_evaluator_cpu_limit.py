@@ -9,7 +9,8 @@ from dota.playback import play
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
 from five.services.evaluator.cpu_limit import BURST_SECONDS, MAX_DELAY_SECONDS, CpuLimit
-from five.services.evaluator.recording import ReplayRecorder
+from five.services.evaluator.recording import ReplayRecorder, StoredRecordings, tidy
+from rapid.blobs import BlobStore
 
 
 class Clocks:
@@ -73,9 +74,10 @@ def finish(games: VecGame) -> None:
 def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
     games = VecGame(GAME, 2, 1)
     games.controllers[:] = Controller.SCRIPTED
-    asked = tmp_path / "version-1-scripted-7.replay"
-    asked.write_bytes(b"a match on request")
-    recorder = ReplayRecorder(games.record, games.hash, tmp_path, keep=2)
+    stored, folder = StoredRecordings(BlobStore(str(tmp_path / "blobs")), "trial"), tmp_path / "replays"
+    folder.mkdir()
+    (folder / "version-1-scripted-7.replay").write_bytes(b"a match on request")
+    recorder = ReplayRecorder(games.record, games.hash, folder, tidy=lambda: tidy(folder, stored, 2, 1.0, 1e9))
     for version in range(4):
         games.reset()
         for slot in (0, 1):
@@ -83,14 +85,14 @@ def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
         finish(games)
         for slot in (0, 1):
             recorder.ended(slot)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["version-1-scripted-7.replay", "version-2.replay",
-                                                          "version-3.replay"]
-    assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # the final state equals the game's
+    assert sorted(p.name for p in folder.iterdir()) == ["version-1-scripted-7.replay", "version-2.replay",
+                                                        "version-3.replay"]
+    assert sum(1 for _ in play(Replay.load(folder / "version-3.replay"))) > 10  # the final state equals the game's
 
 
 def test_restarted_game_is_recorded_again_and_lost_one_dropped(tmp_path: Path) -> None:
     games = VecGame(GAME, 1, 1)
-    recorder = ReplayRecorder(games.record, games.hash, tmp_path, keep=2)
+    recorder = ReplayRecorder(games.record, games.hash, tmp_path)
     recorder.began(0, "version-1")
     games.step()
     recorder.drop()

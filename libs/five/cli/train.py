@@ -147,7 +147,7 @@ class Reporter:
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         blobs = BlobStore(cluster.config.blobs.url or str(cluster.folder.path / "blobs"))
-        self._recordings = RecordingReader(lambda: blobs)
+        self._recordings = RecordingReader(lambda: blobs, cluster.config.name)
         self._events = TensorBoardWriter(cluster.folder.path / "tensorboard", cluster.series, cluster.state.lineage)
         self._parts: dict[str, OptionalTask] = {}
 

@@ -9,7 +9,6 @@ from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
-FOLDER = "replays/"
 SUFFIX = ".view"
 FACTS = ".json"
 MAX_FACTS = 16 << 10
@@ -17,10 +16,11 @@ MAX_RECORDING = 256 << 20
 
 
 class RecordingReader:
-    """The recordings of one run. Blocking."""
+    """The recordings of one run, which are below ``<run>/replays/``. Blocking."""
 
-    def __init__(self, blobs: Callable[[], BlobStore | None]) -> None:
+    def __init__(self, blobs: Callable[[], BlobStore | None], run: str) -> None:
         self._blob_store = blobs
+        self._folder = f"{run}/replays/"
         self._facts: dict[str, dict[str, Any]] = {}  # by digest
 
     @property
@@ -32,7 +32,7 @@ class RecordingReader:
         if self._blobs is None:
             return []
         found = []
-        for name in self._blobs.refs(FOLDER):
+        for name in self._blobs.refs(self._folder):
             if not name.endswith(SUFFIX):
                 continue
             try:
@@ -43,14 +43,14 @@ class RecordingReader:
             except (Corrupt, ValueError) as error:
                 log.warning("recording not listed: %s", error)
                 continue
-            found.append({"name": name.removeprefix(FOLDER).removesuffix(SUFFIX), "bytes": size, "facts": facts})
+            found.append({"name": name.removeprefix(self._folder).removesuffix(SUFFIX), "bytes": size, "facts": facts})
         return sorted(found, key=lambda entry: -_number(entry["facts"].get("at")))
 
     def read(self, name: str) -> bytes:
         """Return a recording's bytes. Raise BlobMissing."""
         if self._blobs is None:
             raise BlobMissing("this controller has no blob store (blobs.url)")
-        ref = self._blobs.ref(f"{FOLDER}{name}{SUFFIX}")
+        ref = self._blobs.ref(f"{self._folder}{name}{SUFFIX}")
         if ref.size > MAX_RECORDING:
             raise BlobMissing(f"recording {name!r} has {ref.size} bytes: at most {MAX_RECORDING} are allowed")
         return self._blobs.get(ref)

@@ -78,7 +78,7 @@ class Context:
         self.fast_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(QUICK_SECONDS)
         self.slow_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(SLOW_SECONDS)
         self.live_hub = LiveHub(LiveChannel(state.redis, run), self.leases)
-        self.recordings = RecordingReader(lambda: self.blobs)
+        self.recordings = RecordingReader(lambda: self.blobs, run)
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
         self.file_config = file_config

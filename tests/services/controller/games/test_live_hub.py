@@ -214,17 +214,17 @@ def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: P
     blobs = BlobStore(str(tmp_path))
     header = Camera(RULES, {"players": ["a", "b"]}, lambda chunk, facts: None).packed_header()
     for at, name in enumerate(("version-1", "version-2", "version-2-scripted-5")):
-        blobs.put(header + name.encode(), f"replays/{name}.view")
-        blobs.put(b'{"at": %d, "players": ["a", "<i>"]}' % at, f"replays/{name}.json")
-    blobs.put(b"no facts", "replays/version-9.view")
-    blobs.put(b"{", "replays/version-8.json")
+        blobs.put(header + name.encode(), f"{RUN}/replays/{name}.view")
+        blobs.put(b'{"at": %d, "players": ["a", "<i>"]}' % at, f"{RUN}/replays/{name}.json")
+    blobs.put(b"no facts", f"{RUN}/replays/version-9.view")
+    blobs.put(b"{", f"{RUN}/replays/version-8.json")
     blobs.put(b"secret", "checkpoints/1")
     outside = tmp_path.parent / f"{tmp_path.name}-outside.json"
     outside.write_text('{"password": "of another component"}')
     for name, planted in (("version-6", '{"digest": "../../../etc/passwd", "size": 9}'), ("version-7", "{")):
-        (tmp_path / f"refs/replays/{name}.view").write_text(planted)
-        (tmp_path / f"refs/replays/{name}.json").write_text(planted)
-    facts = blobs.put(b'{"at": -1}', "replays/version-9.json").digest
+        (tmp_path / f"refs/{RUN}/replays/{name}.view").write_text(planted)
+        (tmp_path / f"refs/{RUN}/replays/{name}.json").write_text(planted)
+    facts = blobs.put(b'{"at": -1}', f"{RUN}/replays/version-9.json").digest
     (tmp_path / f"objects/{facts[:2]}/{facts}").unlink()
     (tmp_path / f"objects/{facts[:2]}/{facts}").symlink_to(outside)
     with live(redis_url, blobs=blobs) as rest:

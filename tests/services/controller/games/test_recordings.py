@@ -9,6 +9,8 @@ from five.services.controller.games import recordings
 from five.services.controller.games.recordings import RecordingReader
 from rapid.blobs import BlobMissing, BlobStore
 
+RUN = "trial"
+
 
 @pytest.fixture
 def blobs(tmp_path: Path) -> BlobStore:
@@ -17,17 +19,17 @@ def blobs(tmp_path: Path) -> BlobStore:
 
 @pytest.fixture
 def reader(blobs: BlobStore) -> RecordingReader:
-    return RecordingReader(lambda: blobs)
+    return RecordingReader(lambda: blobs, RUN)
 
 
 def put(blobs: BlobStore, name: str, facts: bytes | None = b"{}", view: bytes = b"recording") -> None:
-    blobs.put(view, f"replays/{name}.view")
+    blobs.put(view, f"{RUN}/replays/{name}.view")
     if facts is not None:
-        blobs.put(facts, f"replays/{name}.json")
+        blobs.put(facts, f"{RUN}/replays/{name}.json")
 
 
 def test_controller_without_a_blob_store_has_no_recordings() -> None:
-    reader = RecordingReader(lambda: None)
+    reader = RecordingReader(lambda: None, RUN)
     assert reader.all() == []
     with pytest.raises(BlobMissing, match=r"blobs\.url"):
         reader.read("version-1")
@@ -42,6 +44,17 @@ def test_recordings_are_sorted_by_time(blobs: BlobStore, reader: RecordingReader
     assert reader.read("b") == b"recording"
 
 
+def test_recordings_of_other_runs_are_not_listed(blobs: BlobStore, reader: RecordingReader) -> None:
+    put(blobs, "version-1", view=b"ours")
+    for name in ("trial-2/replays/version-1", "trial-2/replays/version-2", "replays/version-3"):
+        blobs.put(b"another run's", f"{name}.view")
+        blobs.put(b"{}", f"{name}.json")
+    assert [entry["name"] for entry in reader.all()] == ["version-1"]
+    assert reader.read("version-1") == b"ours"
+    with pytest.raises(BlobMissing):
+        reader.read("version-2")
+
+
 @pytest.mark.parametrize("facts", [
     None, b"", b"{", b"[1]", b"1", b'{"at": NaN}', b'{"at": Infinity}', b'{"a": "\\ud800"}', b"[" * 10_000, b"\xff",
     b'{"a": "' + b"x" * (16 << 10) + b'"}'])
@@ -53,7 +66,7 @@ def test_unusable_facts_are_none(blobs: BlobStore, reader: RecordingReader, fact
 
 def test_facts_with_a_damaged_name_are_none(blobs: BlobStore, reader: RecordingReader, tmp_path: Path) -> None:
     put(blobs, "a")
-    (tmp_path / "refs/replays/a.json").write_text("{")
+    (tmp_path / "refs/trial/replays/a.json").write_text("{")
     assert reader.all() == [{"name": "a", "bytes": 9, "facts": {}}]
 
 
@@ -84,10 +97,10 @@ def test_unchanged_facts_are_read_once(blobs: BlobStore, reader: RecordingReader
 def test_files_that_are_no_recordings_are_not_listed(blobs: BlobStore, reader: RecordingReader, tmp_path: Path) -> None:
     for name in ("a", "m", "z"):
         put(blobs, name)
-    blobs.put(b"text", "replays/b.txt")
-    blobs.put(b"facts without a recording", "replays/c.json")
-    (tmp_path / "refs/replays/d.view").write_text("{")
-    (tmp_path / "refs/replays/e.view").write_text('{"digest": "../../../etc/passwd", "size": 9}')
+    blobs.put(b"text", "trial/replays/b.txt")
+    blobs.put(b"facts without a recording", "trial/replays/c.json")
+    (tmp_path / "refs/trial/replays/d.view").write_text("{")
+    (tmp_path / "refs/trial/replays/e.view").write_text('{"digest": "../../../etc/passwd", "size": 9}')
     assert [entry["name"] for entry in reader.all()] == ["a", "m", "z"]
 
 
@@ -95,9 +108,9 @@ def test_a_recording_removed_meanwhile_is_not_listed(blobs: BlobStore, reader: R
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "z"):
         put(blobs, name)
-    names = ["replays/../y.view", *blobs.refs("replays/")]  # a bucket's keys may have dots
+    names = ["trial/replays/../y.view", *blobs.refs("trial/replays/")]  # a bucket's keys may have dots
     monkeypatch.setattr(blobs, "refs", lambda prefix: names)
-    blobs.remove_ref("replays/a.view")
+    blobs.remove_ref("trial/replays/a.view")
     assert [entry["name"] for entry in reader.all()] == ["z"]
 
 

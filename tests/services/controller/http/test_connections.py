@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 
 from five.run.config.controller import LimitsConfig
 from five.services.controller.http.connections import OTHER_FILES, raise_file_limit
-from tests.services.live_controller import OPERATOR, LiveController, bearer, live
+from tests.services.live_controller import OPERATOR, RUN, LiveController, bearer, live
 from tests.waiting import eventually
 
 OTHER = "127.0.0.2"  # another client's address
@@ -109,7 +109,7 @@ def test_a_trusted_proxy_may_use_all_connections(redis_client: redis.Redis, redi
 def test_client_that_does_not_read_is_cut_off(redis_client: redis.Redis, redis_url: str) -> None:
     with live(redis_url, LimitsConfig(write_seconds=0.3)) as rest:
         assert rest.context.blobs is not None
-        rest.context.blobs.put(bytes(8 << 20), "replays/large.view")
+        rest.context.blobs.put(bytes(8 << 20), f"{RUN}/replays/large.view")
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.connect(("127.0.0.1", rest.port))

@@ -10,7 +10,7 @@ from five.services.controller.games.live_hub import GameFeed
 from five.services.controller.http.problems import Problem
 from rapid.store.live_channel import LiveMessage
 from tests.services.controller.routes.conftest import Api
-from tests.services.live_controller import VIEWER, problem
+from tests.services.live_controller import RUN, VIEWER, problem
 
 GAME = "0123456789abcdef"
 
@@ -66,7 +66,7 @@ def test_position_in_a_live_stream_is_limited(api: Api) -> None:
 def test_recordings_are_read_by_name(api: Api) -> None:
     blobs = api.context.blobs
     assert blobs is not None and api.ask("GET", "/v1/replays", VIEWER).json() == {"replays": []}
-    blobs.put(b"recording", "replays/version-1.view")
+    blobs.put(b"recording", f"{RUN}/replays/version-1.view")
     assert api.ask("GET", "/v1/replays", VIEWER).json() == {"replays": [
         {"name": "version-1", "bytes": 9, "facts": {}}]}
     answer = api.ask("GET", "/v1/replays/version-1", VIEWER)
