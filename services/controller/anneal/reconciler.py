@@ -118,7 +118,8 @@ def judge_anneal(state: RunState, anneal: Anneal) -> GuardDecision:
 def revert_request(anneal: Anneal, record: RunRecord) -> OperationRequest:
     """Return the operation request that reverts a failed attempt."""
     return OperationRequest(name=f"anneal {anneal.trial} to version {anneal.base}", parent=record.schema,
-                          epoch=record.epoch, to_version=anneal.base, anneal={"trial": anneal.trial})
+                          epoch=record.epoch, to_version=anneal.base,
+                          anneal={"trial": anneal.trial, "revision": anneal.revision})
 
 
 @dataclass
@@ -169,28 +170,37 @@ class AnnealReconciler:
             raise
 
     def _revert_failed(self, anneal: Anneal, version: int) -> Anneal:
-        """Begin the revert to the version before a failed attempt, once."""
-        mine = next((o for o in self.operations.all() if o.kind is OperationKind.REVERT
-                     and (o.request.anneal or {}).get("trial") == anneal.trial), None)
-        if mine is None:
-            record, now = self.state.record(), self.state.status()
-            if record is None or now is None or now.status not in (Status.RUNNING, Status.PAUSED):
-                return anneal
-            try:
-                self.operations.begin(OperationKind.REVERT, CONTROLLER, revert_request(anneal, record), now.status,
-                                      anneal.reason)
-            except OperationInProgress as busy:
-                log.info("revert of anneal %s is waiting: %s", anneal.id, busy)
-        elif mine.state is OperationState.DONE:
+        """Begin the revert to the version before a failed attempt: once, and once more if an operator requests it after
+        it failed."""
+        reverts = [o for o in self.operations.all() if o.kind is OperationKind.REVERT
+                   and (o.request.anneal or {}).get("trial") == anneal.trial]
+        if any(o.state is OperationState.DONE for o in reverts):
             return self.apply_step(anneal, complete_revert(anneal, version), CONTROLLER)
+        record, now = self.state.record(), self.state.status()
+        if (any(not o.is_over or self._revision(o, anneal) >= anneal.revision for o in reverts) or record is None
+                or now is None or now.status not in (Status.RUNNING, Status.PAUSED)):
+            return anneal
+        try:
+            self.operations.begin(OperationKind.REVERT, CONTROLLER, revert_request(anneal, record), now.status,
+                                  anneal.reason)
+        except OperationInProgress as busy:
+            log.info("revert of anneal %s is waiting: %s", anneal.id, busy)
         return anneal
+
+    def _revision(self, revert: Operation, anneal: Anneal) -> int:
+        """Return the anneal's revision for which a revert began."""
+        request = revert.request
+        revision = (request.anneal or {}).get("revision")
+        if revision is None:  # of an earlier release: it answers all requests up to now
+            revision = anneal.revision
+            request = request.model_copy(update={"anneal": {**(request.anneal or {}), "revision": revision}})
+            self.operations.save(revert, revert.model_copy(update={"request": request}))
+        return int(revision)
 
 
 def fail_on_request(anneal: Anneal, who: str, reason: str) -> Transition:
     """Return the step that fails the anneal at an operator's request, without another attempt. Raise
     five.agent.anneal.transitions.InvalidTransition."""
     step = fail(anneal, f"{who} requested the revert{f': {reason}' if reason else ''}")
-    if step.anneal.policy.on_fail == "stop":
-        return step
     policy = step.anneal.policy.model_copy(update={"on_fail": "stop"})
     return Transition(step.anneal.model_copy(update={"policy": policy, "revision": anneal.revision + 1}), step.follows)

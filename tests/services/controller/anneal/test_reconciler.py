@@ -266,6 +266,21 @@ def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:
     assert run.now() is AnnealState.REVERTED
 
 
+def test_failed_revert_is_repeated_by_a_second_request(run: Run) -> None:
+    run.begin()
+    run.publish(30)
+    for count in (1, 2):
+        run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
+        for _ in range(2):
+            assert run.now() is AnnealState.FAILED
+        reverts = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
+        assert len(reverts) == count
+        (operation,) = [o for o in reverts if not o.is_over]
+        ended(run, operation, OperationState.FAILED)
+    assert run.now() is AnnealState.FAILED
+    assert len([o for o in run.operations.all() if o.kind is OperationKind.REVERT]) == 2
+
+
 def test_the_effects_of_a_revert_are_listed_first(run: Run) -> None:
     run.blobs.set_ref(preserved_checkpoint(RUN, 4, "anneal-1"), run.blobs.put(b"a checkpoint"))
     ScheduleStore(run.state)

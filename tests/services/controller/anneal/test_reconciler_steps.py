@@ -1,14 +1,19 @@
 """Single passes of the anneal's reconciler: gates, promotions, and reverts of failed attempts."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from dota.config import GameConfig
-from five.agent.anneal.document import Anneal, AnnealState
+from five.agent.anneal.document import Anneal, AnnealPolicy, AnnealState
 from five.agent.anneal.transitions import FollowUp, Transition
 from five.services.controller.anneal import reconciler as module
-from five.services.controller.anneal.reconciler import AnnealReconciler, game_with_overrides, read_anneal
+from five.services.controller.anneal.reconciler import (
+    AnnealReconciler,
+    fail_on_request,
+    game_with_overrides,
+    read_anneal,
+)
 from five.services.controller.operations.document import Operation, OperationKind, OperationRequest, OperationState
 from five.services.controller.operations.store import OperationStore
 from rapid.store.errors import FencedOut
@@ -135,7 +140,8 @@ def test_failed_attempt_is_reverted_while_the_run_can_be_paused(state: RunState,
         assert (operation.kind, operation.who, operation.was, operation.reason) == (
             OperationKind.REVERT, "controller", status, "worse")
         assert operation.request == OperationRequest(
-            name="anneal patch-1/1 to version 10", parent="s", epoch=1, to_version=10, anneal={"trial": "patch-1/1"})
+            name="anneal patch-1/1 to version 10", parent="s", epoch=1, to_version=10,
+            anneal={"trial": "patch-1/1", "revision": failed.revision})
 
 
 def test_failed_attempt_of_a_run_without_a_record_waits(state: RunState, operations: OperationStore) -> None:
@@ -177,3 +183,59 @@ def test_next_attempt_begins_after_the_revert(state: RunState, operations: Opera
         assert found == failed
     else:
         assert (found.state, found.attempt, found.began) == (AnnealState.RAMPING, 2, 21)
+
+
+@pytest.mark.parametrize("result", [OperationState.FAILED, OperationState.CANCELLED])
+@pytest.mark.parametrize("policy", ["retry", "stop"])
+def test_failed_revert_is_repeated_on_request(state: RunState, operations: OperationStore, result: OperationState,
+                                              policy: Literal["retry", "stop"]) -> None:
+    stored(state, state=AnnealState.FAILED, policy=AnnealPolicy(on_fail=policy))
+    for count in (1, 2, 3):
+        for _ in range(2):
+            reconciler(state).reconcile()
+            assert len(operations.all()) == count
+        mine = operations.active()
+        assert mine is not None
+        end(operations, mine, result)
+        reconciler(state).reconcile()
+        assert len(operations.all()) == count  # not without a request
+        request_revert(state)
+    reconciler(state).reconcile()
+    mine = operations.active()
+    assert mine is not None
+    end(operations, mine)
+    found = reconciler(state).reconcile()
+    assert found is not None and found.state is AnnealState.REVERTED and len(operations.all()) == 4
+
+
+def request_revert(state: RunState) -> None:
+    anneal = read_anneal(state)
+    assert anneal is not None
+    reconciler(state).apply_step(anneal, fail_on_request(anneal, "ada", ""), "ada")
+
+
+@pytest.mark.parametrize("result", [OperationState.FAILED, OperationState.DONE])
+def test_requests_during_a_revert_begin_one_at_most(state: RunState, operations: OperationStore,
+                                                    result: OperationState) -> None:
+    stored(state, state=AnnealState.FAILED)
+    reconciler(state).reconcile()
+    for _ in range(2):
+        request_revert(state)
+        reconciler(state).reconcile()
+    (mine,) = operations.all()
+    end(operations, mine, result)
+    for _ in range(2):
+        reconciler(state).reconcile()
+        assert len(operations.all()) == 1 + (result is OperationState.FAILED)
+
+
+def test_failed_revert_of_an_earlier_release_waits_for_a_request(state: RunState, operations: OperationStore) -> None:
+    stored(state, state=AnnealState.FAILED)
+    end(operations, operations.begin(OperationKind.REVERT, "controller", OperationRequest(
+        to_version=10, anneal={"trial": "patch-1/1"}), "running"), OperationState.FAILED)
+    for _ in range(2):
+        reconciler(state).reconcile()
+        assert len(operations.all()) == 1
+    request_revert(state)
+    reconciler(state).reconcile()
+    assert len(operations.all()) == 2
