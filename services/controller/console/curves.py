@@ -5,6 +5,7 @@ each point covers an interval: its mean, minimum and maximum, so that spikes sta
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 KINDS = ("versions", "games", "ratings")
 MAX_COLUMNS = 200  # of a kind; further fields are ignored
 MAX_RECORDS = 250_000  # of a kind; a series is capped below this
+MAX_RESULTS = 32  # of a kind, for equal requests
 GAP_FACTOR = 6.0  # of the usual interval, above which an interval counts as a gap
 GAP_SECONDS = 15.0
 DIGITS = 6  # significant digits sent
@@ -96,7 +98,7 @@ class Curves:
         self._locks = {kind: threading.Lock() for kind in KINDS}
         self._columns = {kind: Columns() for kind in KINDS}
         self._read = {kind: "-" for kind in KINDS}
-        self._made: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._results: dict[str, OrderedDict[tuple[Any, ...], dict[str, Any]]] = {kind: OrderedDict() for kind in KINDS}
 
     def curves(self, kind: str, fields: Sequence[str], points: int, start: float | None = None,
                end: float | None = None) -> dict[str, Any]:
@@ -106,17 +108,19 @@ class Curves:
         ``high``; None where there is no value. Raise redis.RedisError.
         """
         with self._locks[kind]:
-            columns = self._columns[kind]
+            # Equal requests share the result until there is a new record.
+            columns, results = self._columns[kind], self._results[kind]
             for record in self._series.read(kind, self._read[kind]):
                 columns.append(record)
                 self._read[kind] = record.id
-            # Equal requests share the result until there is a new record.
-            key = (kind, tuple(fields), points, start, end, self._read[kind])
-            if key not in self._made:
-                for old in [k for k in self._made if k[0] == kind and k[-1] != self._read[kind]]:
-                    del self._made[old]
-                self._made[key] = downsample(columns, fields, points, start, end)
-            return self._made[key]
+                results.clear()
+            key = (tuple(fields), points, start, end)
+            if key not in results:
+                results[key] = downsample(columns, fields, points, start, end)
+                if len(results) > MAX_RESULTS:
+                    results.popitem(last=False)
+            results.move_to_end(key)
+            return results[key]
 
 
 def downsample(columns: Columns, fields: Sequence[str], points: int, start: float | None, end: float | None

@@ -158,4 +158,17 @@ def test_curves_read_on_and_are_shared(redis_client: redis.Redis) -> None:
     series.append("versions", {"version": 5})
     assert curves.curves("versions", ["version"], 100)["fields"]["version"]["mean"] == [0, 1, 2, 3, 4, 5]
     assert curves.curves("games", ["seconds", "version"], 100) is games
-    assert len(curves._made) == 2, "results of fewer records are forgotten"
+    assert [len(curves._results[kind]) for kind in ("versions", "games")] == [1, 1], "older results are dropped"
+
+
+def test_many_requested_ranges_leave_few_results(redis_client: redis.Redis) -> None:
+    series = Series(redis_client, "trial")
+    series.append("versions", {"version": 1})
+    series.append("games", {"seconds": 7.5})
+    curves = Curves(series)
+    games, whole = curves.curves("games", ["seconds"], 100), curves.curves("versions", ["version"], 100)
+    for start in range(1000):
+        curves.curves("versions", ["version"], 100, float(start))
+        assert curves.curves("versions", ["version"], 100) is whole, "a used result stays"
+    assert len(curves._results["versions"]) == 32
+    assert curves.curves("games", ["seconds"], 100) is games
