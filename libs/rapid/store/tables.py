@@ -48,15 +48,23 @@ class Table:
     def get(self, field: str) -> Json:
         """Return a field's value; None when it is not set. Raise Corrupt for a damaged one."""
         text: Any = self._redis.hget(self._key, field)
-        return None if text is None else read_json(text, f"{self._key} {field}")
+        return None if text is None else self.parse(field, text)
 
     def all(self) -> dict[str, Json]:
         """Return all fields. Raise Corrupt for a damaged one."""
+        return {field: self.parse(field, text) for field, text in self.texts().items()}
+
+    def texts(self) -> dict[str, bytes]:
+        """Return all fields as they are stored, for readers that do not need every value."""
         rows: Any = self._redis.hgetall(self._key)
-        return self._parsed(rows)
+        return {field.decode(): text for field, text in rows.items()}
+
+    def parse(self, field: str, text: bytes) -> Json:
+        """Return the value of a field's text. Raise Corrupt for a damaged one."""
+        return read_json(text, f"{self._key} {field}")
 
     def _parsed(self, rows: dict[bytes, bytes]) -> dict[str, Json]:
-        return {k.decode(): read_json(v, f"{self._key} {k.decode()}") for k, v in rows.items()}
+        return {k.decode(): self.parse(k.decode(), v) for k, v in rows.items()}
 
     def set(self, field: str, value: Json) -> None:
         """Set a field. None removes it."""

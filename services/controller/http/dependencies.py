@@ -24,6 +24,7 @@ from five.services.controller.http.auth import Authenticator, Caller
 from five.services.controller.http.host_names import HostNames
 from five.services.controller.http.single_flight import SingleFlightCache
 from five.services.controller.http.slots import SlotPool
+from five.services.controller.operations.store import OperationStore
 from five.services.controller.run.ratings import RatingTable
 from rapid.blobs import BlobStore
 from rapid.store.leases import Leases
@@ -68,6 +69,7 @@ class Context:
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
         self.ratings = RatingTable(state)
+        self.operations = OperationStore(state)
         self.configured = configured
         self.blobs = blobs
         self.path_prefix = path_prefix

@@ -39,11 +39,17 @@ class OperationStore:
     def __init__(self, state: RunState, max_ended: int = MAX_ENDED) -> None:
         self._table = state.table(TABLE)
         self._max_ended = max_ended
+        self._parsed: dict[str, tuple[bytes, Operation]] = {}
 
     def all(self) -> list[Operation]:
-        """Return all stored operations, newest first."""
-        found = [Operation.model_validate(row) for row in self._table.all().values()]
-        return sorted(found, key=lambda o: (o.created_at, o.id), reverse=True)
+        """Return all stored operations, newest first. Only documents that changed since the last call are parsed."""
+        known, found = self._parsed, {}
+        for identity, text in self._table.texts().items():
+            before = known.get(identity)
+            found[identity] = before if before is not None and before[0] == text else (
+                text, Operation.model_validate(self._table.parse(identity, text)))
+        self._parsed = found
+        return sorted((o for _, o in found.values()), key=lambda o: (o.created_at, o.id), reverse=True)
 
     def get(self, identity: str) -> Operation | None:
         """Return an operation by id, or None."""

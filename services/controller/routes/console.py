@@ -18,7 +18,6 @@ from five.services.controller.console.timeline import TimelineEvent
 from five.services.controller.http.auth import Caller
 from five.services.controller.http.dependencies import Context, ContextDep, Viewer
 from five.services.controller.http.problems import Problem
-from five.services.controller.operations.store import OperationStore
 from five.services.controller.routes.anneal import anneal
 from five.services.controller.routes.opponents import opponents
 from five.services.controller.routes.ratings import ratings
@@ -62,7 +61,7 @@ def fast_parts(context: Context, caller: Caller) -> dict[str, str]:
     return {name: json.dumps(_to_json(value), separators=(",", ":")) for name, value in {
         "overview": _none_if_missing(lambda: overview(context)),
         "bottleneck": bottleneck(live, newest.values if newest else {}),
-        "operations": OperationStore(context.state).all()[:20],
+        "operations": context.operations.all()[:20],
         "rehearsals": _rehearsals(Rehearsals(context.state)),
         "anneal": _none_if_missing(lambda: anneal(caller, context)),
         "build": context.site.build}.items()}

@@ -125,3 +125,30 @@ def test_operations_are_listed_newest_first(store: OperationStore) -> None:
     assert [o.id for o in store.all()] == [o.id for o in reversed(made)][:3]
     assert all(o.reason == "why" and o.id.startswith(f"{o.kind}-") for o in store.all())
     assert store.get("nothing") is None
+
+
+def test_only_changed_documents_are_parsed(store: OperationStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller reads the active operation every second, beside up to a hundred ended ones."""
+    for _ in range(2):
+        end(store, store.begin(OperationKind.CHECK, "ada", REQUEST, "running"))
+    active = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
+    assert store.active() == active
+    parsed: list[str] = []
+    parse = store._table.parse
+
+    def counted(field: str, text: bytes) -> Any:
+        parsed.append(field)
+        return parse(field, text)
+
+    monkeypatch.setattr(store._table, "parse", counted)
+    for _ in range(3):
+        assert store.active() == active and len(store.all()) == 3
+    assert parsed == []
+    assert store.save(active, active.model_copy(update={"reason": "why"}))
+    parsed.clear()
+    for _ in range(2):
+        found = store.active()
+        assert found is not None and found.reason == "why"
+    assert parsed == [active.id]
+    store._table.set(active.id, None)
+    assert store.active() is None and len(store.all()) == 2
