@@ -1,5 +1,8 @@
 """Route /v1/opponents: the pool of past versions."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,7 +28,17 @@ class OpponentEntry(BaseModel):
 @router.get("/opponents")
 def opponents(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[OpponentEntry]:
     """Return the opponent pool, newest version first."""
-    rows = context.state.table("league").all()
-    pool = sorted((OpponentEntry(version=int(name.removeprefix(_VERSION)), quality=row[0], games=row[1], wins=row[2])
-                   for name, row in rows.items() if name.startswith(_VERSION)), key=lambda o: -o.version)
-    return make_slice(pool, offset, limit)
+    table = context.state.table("league")
+    texts = table.texts()
+    names = sorted((name for name in texts if name.startswith(_VERSION)), key=_version, reverse=True)
+    page = make_slice(names, offset, limit)
+    return Slice(items=[_entry(name, table.parse(name, texts[name])) for name in page.items], total=page.total,
+                 next=page.next)
+
+
+def _version(name: str) -> int:
+    return int(name.removeprefix(_VERSION))
+
+
+def _entry(name: str, row: Sequence[Any]) -> OpponentEntry:
+    return OpponentEntry(version=_version(name), quality=row[0], games=row[1], wins=row[2])

@@ -25,6 +25,7 @@ from five.services.controller.games.matches import (
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.series import Series
+from rapid.store.tables import Table
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
 
@@ -98,6 +99,22 @@ def test_versions_are_paged_across_gaps(rest: LiveController) -> None:
     assert items(rest, "/v1/versions", before=10**15)[0][0]["version"] == 40
 
 
+def test_only_the_opponents_of_a_page_are_parsed(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool may have 100,000 versions, and the console reads it every few seconds."""
+    for v in range(20):
+        rest.state.table("league").set(f"version:{v}", [0.0, 1, 0])
+    parsed: list[str] = []
+    parse = Table.parse
+
+    def counted(table: Table, field: str, text: bytes) -> Any:
+        parsed.append(field)
+        return parse(table, field, text)
+
+    monkeypatch.setattr(Table, "parse", counted)
+    assert items(rest, "/v1/opponents", limit=2, offset=9)[1]["total"] == 20
+    assert [field for field in parsed if field.startswith("version:")] == ["version:10", "version:9"]
+
+
 def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None:
     league = rest.state.table("league")
     for v in range(5):
@@ -107,6 +124,7 @@ def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None
     assert part[0] == {"version": 4, "quality": -0.4, "games": 40, "wins": 4}
     assert (whole["total"], whole["next"]) == (5, 2)
     assert [o["version"] for o in walk(rest, "/v1/opponents", "offset", "next", limit=2)] == [4, 3, 2, 1, 0]
+    assert [o["version"] for o in items(rest, "/v1/opponents", offset=5)[0]] == []
 
 
 
