@@ -45,7 +45,7 @@ async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
                     if ours(record.version) and is_eligible(record, keep_every):
                         await asyncio.to_thread(pool.on_version, record.version)
                         last = record.version
-                show_pool((await asyncio.to_thread(pool.league)).probabilities())
+                show_pool(await asyncio.to_thread(pool.probabilities))
         except redis.RedisError as error:
             log.warning("pool update failed: %s", error)
             await asyncio.sleep(1.0)

@@ -64,6 +64,12 @@ class OpponentPool:
             self._table.refresh()
             return League.load(self._config, self._league.dump())
 
+    def probabilities(self) -> dict[int, float]:
+        """Return the probability of each opponent when a past version is sampled. They sum to 1."""
+        with self._lock:
+            self._table.refresh()
+            return self._league.probabilities()
+
     def on_version(self, version: int) -> bool:
         """Offer a published version to the pool. Return whether it joined."""
         def change() -> dict[str, Any] | None:

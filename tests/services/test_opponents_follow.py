@@ -32,8 +32,7 @@ async def test_version_is_offered_again_after_an_outage(monkeypatch: pytest.Monk
     service: Any = SimpleNamespace(
         lifecycle=lifecycle, parameters=parameters, state=SimpleNamespace(lineage=lambda: ()),
         config=SimpleNamespace(store=SimpleNamespace(archive_every=10)))
-    pool: Any = SimpleNamespace(keep=lambda ours: [], on_version=on_version,
-                                league=lambda: SimpleNamespace(probabilities=lambda: {}))
+    pool: Any = SimpleNamespace(keep=lambda ours: [], on_version=on_version, probabilities=dict)
     monkeypatch.setattr(opponents, "current_line_filter", lambda lineage, head: lambda version: True)
     monkeypatch.setattr(opponents, "show_pool", lambda probabilities: None)
     monkeypatch.setattr(opponents.asyncio, "sleep", at_once)

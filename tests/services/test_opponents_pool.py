@@ -70,7 +70,8 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
         changes += sum(pool._active.at(place, now[0], pool._league).version != version
                        for place, version in enumerate(places))
     assert 100 < changes <= 250
-    for version, chance in pool.league().probabilities().items():
+    assert pool.probabilities() == pool.league().probabilities()
+    for version, chance in pool.probabilities().items():
         assert met[version] == pytest.approx(chance, abs=0.06), version
 
 
