@@ -13,6 +13,7 @@ from five.run.config.evaluator import EvaluatorConfig
 from five.services.evaluator import __main__ as evaluator
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.rating_loop import TRIES, RatingLoop
+from five.services.evaluator.recording import StoredRecordings
 from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.state import RunState
@@ -67,9 +68,11 @@ async def rate(client: redis.Redis, inference: Failing, folder: Path, monkeypatc
     source: Any = SimpleNamespace(wants=lambda game: False, put=lambda *arguments, **facts: None)
     guard = GuardLoop(lambda: None, RunState(client, "trial").table("pairs"), lambda: None, GAME)
     pools: Any = inference
-    monkeypatch.setattr(evaluator, "asyncio", SimpleNamespace(sleep=lambda seconds: asyncio.sleep(0)))
+    monkeypatch.setattr(evaluator, "asyncio", SimpleNamespace(
+        sleep=lambda seconds: asyncio.sleep(0), to_thread=asyncio.to_thread))
     before = snapshot()["five_evaluator_aborted_games_total"]
-    await asyncio.wait_for(evaluator.rate(service, loop, guard, pools, GAME, set(), folder, source, []), 60.0)
+    await asyncio.wait_for(evaluator.rate(service, loop, guard, pools, GAME, set(), folder,
+                                          StoredRecordings(service.blobs, "trial"), source, []), 60.0)
     aborted = int(snapshot()["five_evaluator_aborted_games_total"] - before)
     standing = loop.ladder.standings["version-3"]
     assert (standing.games, standing.aborted) == (CONFIG.first_rating_games - aborted, aborted)
