@@ -1,5 +1,6 @@
 """`five train`: names and configurations of runs, parts that fail, and trainings that learn nothing."""
 
+import json
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -158,6 +159,28 @@ def test_failing_part_of_the_report_costs_no_other(cluster: Any, caplog: pytest.
     assert [record.getMessage() for record in caplog.records[2:]] == [
         "TensorBoard files: written again", "report.html: written again"]
     assert folder.report.is_file()
+
+
+def test_report_reads_only_new_records(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    whole = Series.read
+
+    def counted(series: Series, kind: str, after: str = "-", page: int = 2000) -> Iterator[Any]:
+        for record in whole(series, kind, after, page):
+            read.append(record.values)
+            yield record
+
+    monkeypatch.setattr(Series, "read", counted)
+    reporter = Reporter(cluster)
+    for kind in ("versions", "games", "ratings", "schedules"):
+        cluster.series.extend(kind, [{"version": version} for version in range(10)])
+    reporter.write()
+    assert len(read) == 40
+    cluster.series.append("versions", {"version": 10})
+    reporter.write()
+    assert read[40:] == [{"version": 10}]
+    rows = json.loads(cluster.folder.records.read_text())["versions"]
+    assert [row["version"] for row in rows] == list(range(11))
 
 
 def test_missing_version_is_explained_in_time(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

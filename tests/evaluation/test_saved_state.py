@@ -75,7 +75,7 @@ def test_evidence_counts_the_newest_games(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "evidence.json"
     assert load_evidence(path).games == 0 and load_evidence(path).heroes == ()
     monkeypatch.setattr("five.evaluation.saved_state.EVIDENCE_GAMES", 3)
-    save_evidence([game(0, 1)] * 5 + [game(2, 3)] * 2, path)
+    save_evidence([game(2, 3)] * 2 + [game(0, 1)] * 5, path)
     found = load_evidence(path)
     assert found.games == 3 and found.heroes == tuple(load().heroes)
     assert (found.opposed[0, 1], found.opposed[2, 3]) == (1, 2)

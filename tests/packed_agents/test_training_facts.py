@@ -38,6 +38,8 @@ def test_time_between_two_trainings_is_no_training(run: RunFolder, tmp_path: Pat
     run.records.write_text(json.dumps({"versions": rows, "ratings": []}))
     found = training_facts(run, ended_run(tmp_path / "other").config, 2, {})
     assert (found.hours, found.cost) == (1.0, "2.0 core-hours")
+    run.records.write_text(json.dumps({"versions": rows, "ratings": [], "stopped_seconds": 900.0}))
+    assert training_facts(run, ended_run(tmp_path / "third").config, 2, {}).hours == 0.75  # before the first row
 
 
 def test_a_person_may_correct_them(run: RunFolder, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from five.cli.evaluate import write_report
 from five.cli.main import main
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.reports.html_page import Film, page, rebuild_page
-from five.reports.run_report import RunRecords, curves, headline, newest_film, render
+from five.reports.run_report import RecordHistory, RunRecords, curves, headline, newest_film, render, save_records
 from five.services.controller.games.recordings import RecordingReader
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
@@ -29,7 +29,8 @@ def records(n: int, **values: float) -> list[Record]:
 
 def run(events: Any = (), **changes: list[Record]) -> RunRecords:
     parts: dict[str, list[Record]] = {"versions": [], "games": [], "ratings": []} | changes
-    return RunRecords("trial", 1000.0, parts["versions"], parts["games"], parts["ratings"], list(events))
+    versions, games, ratings = (RecordHistory(parts[kind]) for kind in ("versions", "games", "ratings"))
+    return RunRecords("trial", 1000.0, versions, games, ratings, list(events))
 
 
 def block(text: str, identity: str) -> str:
@@ -105,10 +106,11 @@ def test_an_empty_run_renders() -> None:
 
 
 def test_curves_match_the_console() -> None:
-    found = curves(records(1000, a=3.0))
+    found = curves(RecordHistory(records(1000, a=3.0)).columns)
     assert len(found["at"]) == 400 and found["total"] == 1000
     assert set(found["fields"]["a"]) == {"mean", "low", "high"} and found["fields"]["a"]["high"][-1] == 2997.0
-    short = curves([Record("1-0", 1000.0, {"a": 1.0, "b": {"c": 2.0}}), Record("2-0", 1001.0, {"a": float("inf")})])
+    short = curves(RecordHistory([Record("1-0", 1000.0, {"a": 1.0, "b": {"c": 2.0}}),
+                                  Record("2-0", 1001.0, {"a": float("inf")})]).columns)
     assert short["fields"] == {"a": {"mean": [1.0, None]}, "b/c": {"mean": [2.0, None]}}
 
 
@@ -137,6 +139,31 @@ def test_headline_shows_rating_and_win_rates() -> None:
     head = dict(headline(run(ratings=[rating])))
     assert head["TrueSkill"] == "31.3 ± 1.5"
     assert head["version 40's score against random"] == "97 % (90 to 99)"
+
+
+def test_headline_covers_the_newest_records() -> None:
+    rated = [Record("1-0", 1030.0, {"version": 1, "mu": 2.0}), Record("2-0", 1060.0, {"version": 2})]
+    head = dict(headline(run(versions=records(100, version=1, reuse=1.0), games=records(1500), ratings=rated)))
+    assert head["version"] == "99" and head["sample reuse"] == "74.50"  # the median of 50 versions
+    assert head["games played"] == "1,500" and head["TrueSkill"] == "2.0 ± 0.0" and head["running for"] == "250 min"
+
+
+def test_records_of_a_short_run_are_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "records.json"
+    save_records(run(versions=[*records(3, version=1), Record("9-0", 1060.0, {})]), path)
+    assert path.read_text() == json.dumps({"name": "trial", "began": 1000.0, "versions": [
+        {"minutes": 10 * i / 60, "version": i} for i in range(3)] + [{"minutes": 1.0}], "ratings": []})
+
+
+def test_only_the_newest_records_are_written(tmp_path: Path) -> None:
+    versions = [Record(f"{i}-0", 1000.0 + 10 * i + 500 * (i > 7), {"version": i, "seconds": 10.0})
+                for i in range(25_000)]
+    path = tmp_path / "records.json"
+    save_records(run(versions=versions), path)
+    saved = json.loads(path.read_text())
+    assert [row["version"] for row in saved["versions"]] == list(range(5000, 25_000))
+    assert saved["stopped_seconds"] == 500.0
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_plot_draws_target_and_marks_missing_data() -> None:

@@ -246,6 +246,6 @@ def write_report(folder: RunFolder) -> int:
     film = run_report.newest_film(RecordingReader(lambda: blobs, config.name))
     run_report.write(records, folder.report, film)
     save_record(RunState(client, config.name), folder.record)
-    save_evidence(records.games, folder.evidence)
+    save_evidence(records.games.newest_first(), folder.evidence)
     print(folder.report)
     return 0

@@ -147,6 +147,7 @@ class Reporter:
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         blobs = BlobStore(cluster.config.blobs.url or str(cluster.folder.path / "blobs"))
+        self._reader = run_report.RunReader(cluster.state, cluster.series)
         self._recordings = RecordingReader(lambda: blobs, cluster.config.name)
         self._events = TensorBoardWriter(cluster.folder.path / "tensorboard", cluster.series, cluster.state.lineage)
         self._parts: dict[str, OptionalTask] = {}
@@ -155,12 +156,12 @@ class Reporter:
         """Write everything. While Redis is unavailable, keep the previous files."""
         c = self._cluster
         records: list[run_report.RunRecords] = []
-        self._write("report", lambda: records.append(run_report.collect(c.state, c.series)))
+        self._write("report", lambda: records.append(self._reader.read()))
         self._write("TensorBoard files", self._events.update)
         self._write(c.folder.record.name, lambda: save_record(c.state, c.folder.record))
         self._write(c.folder.ladder.name, lambda: save_ladder(c.state, c.folder.ladder))
         for found in records:
-            self._write(c.folder.evidence.name, partial(save_evidence, found.games, c.folder.evidence))
+            self._write(c.folder.evidence.name, partial(save_evidence, found.games.newest_first(), c.folder.evidence))
             self._write(c.folder.report.name, partial(self._write_page, found))
             self._write(c.folder.records.name, partial(run_report.save_records, found, c.folder.records))
 

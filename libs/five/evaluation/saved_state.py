@@ -4,7 +4,8 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,10 +50,10 @@ def save_ladder(state: RunState, path: Path) -> None:
         replace_text(path, json.dumps(rows))
 
 
-def save_evidence(games: Sequence[Record], path: Path) -> None:
-    """Write the draft evidence of the newest games' records atomically."""
+def save_evidence(games: Iterable[Record], path: Path) -> None:
+    """Write the draft evidence of the newest games atomically. ``games``: their records, newest first."""
     evidence = DraftEvidence(load().heroes)
-    for record in games[-EVIDENCE_GAMES:]:
+    for record in islice(games, EVIDENCE_GAMES):
         evidence.add(record.values)
     replace_text(path, json.dumps(evidence.to_json()))
 

@@ -12,13 +12,13 @@ from five.local.run_folder import RunFolder
 from five.local.run_origin import RunOrigin
 from five.packed_agents.card import TrainingFacts, first_problem
 from five.packed_agents.errors import AgentUnavailable
+from five.reports.run_report import STOP_SECONDS
 from five.run.config import RunConfig
 from rapid.malformed import MALFORMED
 
 # The facts that a person may give, and their options.
 OPTIONS = {"command": "--trained-by", "commit": "--commit", "hero_steps": "--hero-steps", "hours": "--hours",
            "hardware": "--hardware"}
-STOP_SECONDS = 60.0  # of a time without an optimizer; shorter gaps are a version's publication
 
 
 def training_facts(folder: RunFolder, config: RunConfig, version: int, given: Mapping[str, Any], cost: str = ""
@@ -52,14 +52,15 @@ def training_facts(folder: RunFolder, config: RunConfig, version: int, given: Ma
 def _progress(folder: RunFolder, version: int) -> dict[str, Any]:
     """Return hero-steps and hours of training of the version in the run's records; empty without records."""
     try:
-        rows = json.loads(folder.records.read_text(encoding="utf-8"))["versions"]
-        upto = [row for row in rows if row["version"] <= version]
+        saved = json.loads(folder.records.read_text(encoding="utf-8"))
+        upto = [row for row in saved["versions"] if row["version"] <= version]
         if not upto:
             return {}
         # Minutes are those since the run began. A longer gap than a version took is a time in which it did not train.
         gaps = [60 * (row["minutes"] - before["minutes"]) - row.get("seconds", math.inf)
                 for before, row in pairwise(upto)]
-        seconds = 60 * upto[-1]["minutes"] - sum(gap for gap in gaps if gap > STOP_SECONDS)
+        stopped = saved.get("stopped_seconds", 0.0) + sum(gap for gap in gaps if gap > STOP_SECONDS)
+        seconds = 60 * upto[-1]["minutes"] - stopped
         return {"hero_steps": int(upto[-1]["hero_steps"]), "hours": round(seconds / 3600, 2)}
     except FileNotFoundError:
         return {}

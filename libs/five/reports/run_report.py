@@ -6,18 +6,20 @@ events and newest recording with the console's components.
 
 import json
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from five.reports.html_page import Film, page
-from five.services.controller.console.curves import Columns, downsample
+from five.services.controller.console.curves import KINDS, Columns, downsample
 from five.services.controller.console.timeline import Timeline
 from five.services.controller.games.recordings import RecordingReader
-from rapid.atomic_file import replace_text
+from rapid.atomic_file import replace_text, replacing
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
 from rapid.store.series import Record, Series
@@ -26,6 +28,45 @@ from rapid.store.state import RunState
 EVENTS = 500  # events of a report
 POINTS = 400  # points of a curve
 MAX_FILM = 24 << 20  # bytes of the largest recording in a report
+NEWEST_RECORDS = 20_000  # of a kind that are held whole; at least evidence.EVIDENCE_GAMES
+RECENT_RECORDS = 50  # of which the figures show the median
+STOP_SECONDS = 60.0  # of a time without an optimizer; shorter gaps are a version's publication
+
+
+class RecordHistory:
+    """Records of one kind: the numbers of all of them, and the newest ones whole.
+
+    A months-long run has too many for memory. The newest are held as JSON, several times smaller than their dicts.
+    """
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self.columns = Columns()
+        self.count = 0
+        self._newest: deque[tuple[str, float, str]] = deque(maxlen=NEWEST_RECORDS)
+        for record in records:
+            self.append(record)
+
+    def append(self, record: Record) -> None:
+        """Append one record."""
+        self.columns.append(record)
+        self._newest.append((record.id, record.at, json.dumps(record.values)))
+        self.count += 1
+
+    def newest_first(self) -> Iterator[Record]:
+        """Yield the newest records, at most `NEWEST_RECORDS`."""
+        return (Record(identity, at, json.loads(text)) for identity, at, text in reversed(self._newest))
+
+    def rows(self, began: float) -> Iterator[str]:
+        """Yield the newest records as JSON objects, oldest first, each with the minutes since the run began."""
+        for _, at, text in self._newest:
+            minutes = f'"minutes": {json.dumps((at - began) / 60.0)}'
+            yield f"{{{minutes}}}" if text == "{}" else f"{{{minutes}, {text[1:]}"
+
+    def stopped_seconds(self) -> float:
+        """Return the time without an optimizer before the oldest of the newest records."""
+        before = self.columns.length - len(self._newest) + 1
+        gaps = np.diff(self.columns.at[:before]) - self.columns.column("seconds")[1:before]
+        return float(gaps[gaps > STOP_SECONDS].sum())
 
 
 @dataclass(frozen=True)
@@ -34,25 +75,45 @@ class RunRecords:
 
     name: str
     began: float  # seconds since the epoch
-    versions: list[Record]
-    games: list[Record]
-    ratings: list[Record]
+    versions: RecordHistory
+    games: RecordHistory
+    ratings: RecordHistory
     events: list[dict[str, Any]]
     marks: Sequence[dict[str, Any]] = ()
     branches: Sequence[dict[str, Any]] = ()  # branches left by reverts, as in GET /v1/branches
 
 
+class RunReader:
+    """Reader of a report's data from a run's store. Each call continues where the last one stopped."""
+
+    def __init__(self, state: RunState, series: Series) -> None:
+        self._state = state
+        self._series = series
+        self._timeline = Timeline(state.events, series)
+        self._records = {kind: RecordHistory() for kind in KINDS}
+        self._read = dict.fromkeys(KINDS, "-")
+
+    def read(self) -> RunRecords:
+        """Return the data, which the next call extends. Raises redis.RedisError."""
+        state = self._state
+        first = state.events.read(limit=1)
+        events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
+                  for e in reversed(state.events.last(EVENTS))]
+        marks = [mark.model_dump(mode="json") for mark in self._timeline.all()]
+        branches = [{"first": gone.start, "last": gone.stop - 1, "left_by": stretch.operation, "who": stretch.who,
+                     "at": stretch.at, "went_back_to": stretch.parent, "continued_as": stretch.first}
+                    for stretch, gone in reversed(state.lineage().reverted())]
+        for kind, records in self._records.items():
+            for record in self._series.read(kind, self._read[kind]):
+                records.append(record)
+                self._read[kind] = record.id
+        return RunRecords(state.run, first[0].at if first else time.time(), self._records["versions"],
+                          self._records["games"], self._records["ratings"], events, marks, branches)
+
+
 def collect(state: RunState, series: Series) -> RunRecords:
     """Read a report's data from a run's store."""
-    first = state.events.read(limit=1)
-    events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
-              for e in reversed(state.events.last(EVENTS))]
-    marks = [mark.model_dump(mode="json") for mark in Timeline(state.events, series).all()]
-    branches = [{"first": gone.start, "last": gone.stop - 1, "left_by": stretch.operation, "who": stretch.who,
-                 "at": stretch.at, "went_back_to": stretch.parent, "continued_as": stretch.first}
-                for stretch, gone in reversed(state.lineage().reverted())]
-    return RunRecords(state.run, first[0].at if first else time.time(), list(series.read("versions")),
-                      list(series.read("games")), list(series.read("ratings")), events, marks, branches)
+    return RunReader(state, series).read()
 
 
 def newest_film(recordings: RecordingReader) -> Film | None:
@@ -64,32 +125,28 @@ def newest_film(recordings: RecordingReader) -> Film | None:
         return None
 
 
-def curves(records: Sequence[Record]) -> dict[str, Any]:
+def curves(columns: Columns) -> dict[str, Any]:
     """Return all numbers of a series in the format of the console's charts."""
-    columns = Columns()
-    for record in records:
-        columns.append(record)
     return downsample(columns, columns.names(), POINTS, None, None)
 
 
 def headline(run: RunRecords) -> list[tuple[str, str]]:
     """Return the figures at the top of the page: (name, value)."""
     out = [("running for", f"{(_last_at(run) - run.began) / 60:.0f} min")]
-    if run.versions:
-        last = run.versions[-1].values
+    recent = [r.values for r in islice(run.versions.newest_first(), RECENT_RECORDS)]
+    if recent:
+        last = recent[0]
         out.append(("version", str(last.get("version", "?"))))
         if "hero_steps" in last:
             out.append(("hero-steps learned from", f"{last['hero_steps']:,.0f}"))
-        recent = [r.values for r in run.versions[-50:]]
         for key, name in (("staleness_median", "median staleness"), ("reuse", "sample reuse")):
             values = [r[key] for r in recent if r.get(key) is not None]
             if values:
                 out.append((name, f"{np.median(values):.2f}"))
-    if run.games:
-        out.append(("games played", f"{len(run.games):,}"))
-    rated = [r for r in run.ratings if r.values.get("mu") is not None]
-    if rated:
-        newest = rated[-1].values
+    if run.games.count:
+        out.append(("games played", f"{run.games.count:,}"))
+    newest = next((r.values for r in run.ratings.newest_first() if r.values.get("mu") is not None), None)
+    if newest is not None:
         out.append(("TrueSkill", f"{newest['mu']:.1f} ± {newest.get('sigma', 0):.1f}"))
         out += [(f"version {newest.get('version', '?')}'s score against {n}", said) for n, said in win_rates(newest)]
     return out
@@ -106,23 +163,35 @@ def win_rates(rating: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _last_at(run: RunRecords) -> float:
-    return max([r[-1].at for r in (run.versions, run.games, run.ratings) if r] + [run.began])
+    ends = [float(r.columns.at[-1]) for r in (run.versions, run.games, run.ratings) if r.count]
+    return max([*ends, run.began])
 
 
 def render(run: RunRecords, film: Film | None = None, now: float | None = None) -> str:
     """Return the page as HTML, with the recording ``film``."""
     data = {
         "name": run.name, "made": time.time() if now is None else now, "facts": headline(run),
-        "curves": {"versions": curves(run.versions), "games": curves(run.games), "ratings": curves(run.ratings)},
+        "curves": {kind: curves(getattr(run, kind).columns) for kind in KINDS},
         "marks": list(run.marks), "branches": list(run.branches), "events": run.events}
     return page(data, film)
 
 
 def save_records(run: RunRecords, path: Path) -> None:
-    """Write the records of versions and ratings as JSON, atomically. Each has the minutes since the run began."""
-    tree = {kind: [{"minutes": (r.at - run.began) / 60.0, **r.values} for r in records]
-            for kind, records in (("versions", run.versions), ("ratings", run.ratings))}
-    replace_text(path, json.dumps({"name": run.name, "began": run.began, **tree}))
+    """Write the newest records of versions and ratings as JSON, atomically.
+
+    Each has the minutes since the run began. ``stopped_seconds``: the time without an optimizer before the first one.
+    """
+    head: dict[str, Any] = {"name": run.name, "began": run.began}
+    if stopped := run.versions.stopped_seconds():
+        head["stopped_seconds"] = stopped
+    with replacing(path) as file:
+        file.write(json.dumps(head)[:-1].encode())
+        for kind, records in (("versions", run.versions), ("ratings", run.ratings)):
+            file.write(f', "{kind}": ['.encode())
+            for number, row in enumerate(records.rows(run.began)):
+                file.write(f"{', ' if number else ''}{row}".encode())
+            file.write(b"]")
+        file.write(b"}")
 
 
 def write(run: RunRecords, path: Path, film: Film | None = None) -> None:
