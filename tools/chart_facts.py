@@ -9,6 +9,7 @@ contents, which takes a second or two.
 """
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import yaml
 
 from dota.spaces import Layout
 from five.agent.model.policy import Policy
+from five.capacity.cluster_sizes import version_seconds
 from five.run.config import RunConfig
 from five.run.load import load, presets
 from tools.chart_schema import replaced_keys, with_overrides
@@ -32,7 +34,7 @@ ADAM_STEP_BYTES = 4  # a count for each parameter tensor
 
 
 def facts(config: RunConfig) -> dict[str, int]:
-    """Return a preset's sizes: optimizers and heroes, bytes of a version and of a checkpoint, and how many are kept."""
+    """Return a preset's sizes: optimizers, heroes, bytes of a version and of a checkpoint, and how many are stored."""
     with torch.device("meta"):
         policy = Policy(Layout(config.game), config.model)
     parameters = list(policy.parameters())
@@ -46,6 +48,7 @@ def facts(config: RunConfig) -> dict[str, int]:
         "parameter_bytes": sum(t.nbytes for t in tensors.values()),
         "checkpoint_bytes": checkpoint,
         "keep_versions": config.store.keep_versions,
+        "versions_in_grace": math.ceil(config.store.grace_seconds / version_seconds(config)),
         "checkpoints_kept": config.services.optimizer.checkpoints_kept,
     }
 

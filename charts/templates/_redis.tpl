@@ -113,18 +113,23 @@ readinessProbe:
 {{- end }}
 
 {{/*
-Memory for parameters in MiB: the versions that are kept, as many again that are being written or that readers are in the
-middle of (store.grace_seconds), and for every reader the chunks on their way to it.
+Memory for parameters in MiB: the versions that are kept, one that is being written, those that stay for readers in the
+middle of them (store.grace_seconds), at least twice the kept ones, and for every reader the chunks on their way to it.
 */}}
 {{- define "five.paramsMebibytes" -}}
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $store := .Values.run.overrides.store | default dict }}
 {{- $version := divf $facts.parameter_bytes 1048576 | ceil | int }}
 {{- $kept := $store.keep_versions | default $facts.keep_versions | int }}
+{{- $grace := $facts.versions_in_grace }}
+{{- with $store.grace_seconds }}
+{{- $grace = divf . 60 | mulf $facts.versions_in_grace | ceil | int }}
+{{- end }}
+{{- $stored := max (mul $kept 2) (add $kept $grace 1) }}
 {{- $chunk := $store.chunk_mebibytes | default 2 | float64 | ceil | int }}
 {{- /* In steps of eight readers, so that few of the autoscaler's bounds restart the server. */}}
 {{- $readers := div (add 7 (include "five.inferenceServers" .)) 8 | mul 8 }}
-{{- add (mul $version $kept 2) (mul $chunk 4 $readers) 64 }}
+{{- add (mul $version $stored) (mul $chunk 4 $readers) 64 }}
 {{- end }}
 
 {{/* maxmemory of redis-params. */}}

@@ -109,7 +109,7 @@ first, because templates fail on a missing section without naming the cause.
 {{- end }}
 
 {{- if and (not .Values.redis.params.maxmemory) (not .Values.redis.params.external.host) (omit (dig "model" dict .Values.run.overrides) "precision") }}
-{{- $problems = append $problems "redis.params.maxmemory: run.overrides.model changes the model's size, which the chart knows of the presets only; set it to bytes of a version x store.keep_versions x 2" }}
+{{- $problems = append $problems "redis.params.maxmemory: run.overrides.model changes the model's size, which the chart knows of the presets only; set it to bytes of a version x (store.keep_versions + versions made in store.grace_seconds + 1)" }}
 {{- end }}
 
 {{- if and (not .Values.blobs.url) .Values.blobs.existingClaim .Values.blobs.storageClass }}

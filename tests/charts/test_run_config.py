@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from five.capacity.cluster_sizes import version_seconds
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.agent import parse
@@ -158,7 +159,17 @@ def test_params_redis_fits_kept_and_pending_versions(values: Values, tmp_path: P
     facts = yaml.safe_load((CHART / "files/presets.yaml").read_text())
     preset = yaml.safe_load(run_config(values))["preset"]
     memory = memory_of(find(values, "ConfigMap", "redis-params"))
-    assert memory >= (config.store.keep_versions + 1) * facts[preset]["parameter_bytes"]
+    grace = config.store.grace_seconds / version_seconds(load(preset))
+    assert memory >= (config.store.keep_versions + grace + 1) * facts[preset]["parameter_bytes"]
     container, *_ = find(values, "Deployment", "redis-params")["spec"]["template"]["spec"]["containers"]
     limit = container["resources"]["limits"]["memory"]
     assert int(limit.removesuffix("Mi")) << 20 > memory
+
+
+@pytest.mark.parametrize(("store", "versions"), [({}, 17), ({"grace_seconds": 120}, 29), ({"grace_seconds": 1}, 8),
+                                                 ({"grace_seconds": "150.5", "keep_versions": 2}, 34)])
+def test_params_redis_follows_the_grace_time(store: Object, versions: int, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"run": {"preset": "gpu-node", "overrides": {"store": store}}}))
+    memory = memory_of(find(Values(f"store-{store}", (str(file),)), "ConfigMap", "redis-params"))
+    assert memory >> 20 == 50 * versions + 64 + 64  # 50 MiB each; chunks of eight readers; the rest

@@ -48,6 +48,12 @@ def test_sizes_match_real_tensors() -> None:
     assert found["checkpoint_bytes"] == sum(tensor.nbytes for tensor in learner.state_dict().values())
 
 
+@pytest.mark.parametrize(("preset", "versions"), [("laptop-1v1", 26), ("laptop-5v5", 16), ("gpu-node", 12),
+                                                  ("rerun", 1)])
+def test_versions_of_the_grace_time_are_counted(preset: str, versions: int) -> None:
+    assert facts(load(preset))["versions_in_grace"] == versions
+
+
 def test_memory_suffices_for_every_publish_dtype() -> None:
     config = load("rerun")
     assert config.store.publish_dtype == "bfloat16"

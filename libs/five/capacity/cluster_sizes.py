@@ -150,6 +150,14 @@ def clusters() -> list[Cluster]:
     ]
 
 
+def version_seconds(config: RunConfig) -> float:
+    """Return the seconds from one version of a preset to the next; those of a preset without a cluster on a laptop."""
+    learning = config.learning
+    steps = learning.gradient_steps_per_iteration * learning.batch_samples * learning.lstm_unroll_length
+    laptop = steps * config.game.heroes_per_team / inputs.LAPTOP_HERO_STEPS.value
+    return next((c.version_seconds for c in clusters() if c.preset == config.name), laptop)
+
+
 # Values of a published version (charts/files/presets.yaml has their bytes; a test compares).
 LAPTOP_PARAMETERS = 1_224_032 / FLOAT
 NODE_PARAMETERS = 52_006_464 / FLOAT
