@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from rapid.child_process import SUPERVISED_VARIABLE, launcher
+from rapid.log_rotation import LOG_BYTES, rotate
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ _FAILING_PAUSE = 60.0  # longest pause before a restart of an optional process t
 _TAIL_BYTES = 16384
 _EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 _HURRIED_SECONDS = 1.0  # grace period of each stage at a hurried end
+_ROTATION_SECONDS = 10.0  # between checks of the logs' sizes
 _SETTLED_SECONDS = 30.0  # after this uptime the restart backoff is reset
 
 
@@ -107,9 +109,9 @@ class _Process:
 class Supervisor:
     """Keeper of local processes. Use it as a context: leaving it ends all of them.
 
-    Each process gets a log file in ``folder``. ``on_event`` receives (name, event, details) of starts, deaths, give-ups
-    and recoveries on the supervising thread. Of a process that keeps failing it receives only the change. When
-    ``hurried`` returns True, processes that are being ended are killed after a second.
+    Each process gets a log file in ``folder``, rotated at `LOG_BYTES`. ``on_event`` receives (name, event, details) of
+    starts, deaths, give-ups and recoveries on the supervising thread. Of a process that keeps failing it receives only
+    the change. When ``hurried`` returns True, processes that are being ended are killed after a second.
     """
 
     def __init__(self, folder: Path, on_event: Callable[[str, str, str], None] | None = None,
@@ -229,7 +231,11 @@ class Supervisor:
         self.stop()
 
     def _supervise(self) -> None:
+        next_rotation = time.monotonic() + _ROTATION_SECONDS
         while not self._stopped.is_set():
+            if time.monotonic() >= next_rotation:
+                self._rotate_logs()
+                next_rotation = time.monotonic() + _ROTATION_SECONDS
             with self._lock:
                 for process in self._processes.values():
                     try:
@@ -238,6 +244,16 @@ class Supervisor:
                         log.exception("supervision of %s failed", process.spec.name)
             self._wake.wait(_TICK)
             self._wake.clear()
+
+    def _rotate_logs(self) -> None:
+        with self._lock:
+            processes = list(self._processes.values())
+        for process in processes:  # without the lock: the copy may take a second
+            try:
+                if rotate(process.log_path, LOG_BYTES):
+                    process.log_start = 0
+            except OSError as error:
+                log.debug("%s is not rotated: %s", process.log_path, error)
 
     def _check(self, process: _Process) -> None:
         if process.popen is None:

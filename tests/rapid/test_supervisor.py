@@ -179,6 +179,22 @@ def test_process_without_restart_stays_ended(supervisor: Supervisor) -> None:
     assert only(supervisor).last_end == "exited with code 0" and only(supervisor).restarts == 0
 
 
+def test_log_of_a_process_is_rotated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("rapid.supervisor._ROTATION_SECONDS", 0.1)
+    monkeypatch.setattr("rapid.supervisor.LOG_BYTES", 20_000)
+    with Supervisor(tmp_path / "logs") as supervisor:
+        supervisor.start(ProcessSpec("writer", python("""
+            import itertools, time
+            for number in itertools.count():
+                print('line', number, flush=True)
+                time.sleep(0.0001)
+        """)))
+        eventually((tmp_path / "logs/writer.log.2").exists, 60)
+        end = (tmp_path / "logs/writer.log.1").read_text().splitlines()[-1]
+        newer = eventually(lambda: supervisor.log_tail("writer").splitlines()[1:-1])[0]
+        assert newer.startswith("line ") and int(newer.split()[1]) > int(end.split()[1])
+
+
 def test_environment_names_and_removal(supervisor: Supervisor) -> None:
     supervisor.start(ProcessSpec("env", python("""
         import os, time

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from five.services.controller.console.bottleneck import bottleneck
 from five.services.controller.games.recordings import RecordingReader
 from five.services.controller.run.setup import require_feasible
 from rapid.blobs import BlobStore
+from rapid.log_rotation import LOG_BYTES, OLD_LOGS
 from rapid.redaction import redact_tree
 from rapid.store.state import ENDED, PAUSE_HOLDS, Status
 from rapid.telemetry.tracing import require_packages
@@ -264,7 +266,8 @@ def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Termin
 @contextmanager
 def _logging(folder: RunFolder, terminal: Terminal) -> Iterator[None]:
     """Log this process into the run's folder, and warnings on the terminal too."""
-    file = logging.FileHandler(folder.path / "logs" / "train.log", encoding="utf-8")
+    file = RotatingFileHandler(folder.path / "logs" / "train.log", maxBytes=LOG_BYTES, backupCount=OLD_LOGS,
+                               encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     file.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk
     handlers = (file, TerminalHandler(terminal))
