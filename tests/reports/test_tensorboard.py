@@ -1,8 +1,10 @@
 """TensorBoard files, read as TensorBoard reads them, over resumes, reverts and full disks."""
 
 import errno
+import json
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,14 @@ from rapid.store.series import Series
 
 
 @pytest.fixture
-def series(tmp_path: Path) -> Iterator[Series]:
+def client(tmp_path: Path) -> Iterator[redis.Redis]:
     with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as server:
-        yield Series(redis.Redis.from_url(server.url), "trial")
+        yield redis.Redis.from_url(server.url)
+
+
+@pytest.fixture
+def series(client: redis.Redis) -> Series:
+    return Series(client, "trial")
 
 
 def learn(series: Series, *versions: int) -> None:
@@ -56,6 +63,24 @@ def test_each_version_is_exported_once_over_resumes(tmp_path: Path, series: Seri
     assert points(folder, "rating/mu") == [1, 11, 21, 31]
     assert points(folder / "games", "games/statistics/last_hits") == [0, 1, 2, 3]
     assert len(list(folder.glob("events*"))) == 1
+
+
+def test_later_points_are_further_apart(tmp_path: Path, client: redis.Redis, series: Series,
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("five.reports.tensorboard.DENSE_SECONDS", 100.0)
+    monkeypatch.setattr("five.reports.tensorboard.LATER_POINTS", 50)
+    for second in range(1001):
+        for kind in ("versions", "games"):
+            client.xadd(series.key(kind), {"v": json.dumps({"version": second, "entropy": 1.0})},
+                        f"{1_000_000 + 1000 * second}-0")
+        if second % 50 == 0:
+            writer(tmp_path / "often", series).update()
+    writer(tmp_path / "once", series).update()
+    found = points(tmp_path / "often")
+    assert found == points(tmp_path / "once") == points(tmp_path / "once/games", "games/entropy")
+    assert found[:101] == list(range(101)) and 200 < len(found) < 230
+    apart = [after - before for before, after in pairwise(found[101:])]
+    assert apart[0] == 3 and apart == sorted(apart) and apart[-1] == 20
 
 
 def test_files_of_an_earlier_release_are_replaced(tmp_path: Path, series: Series) -> None:

@@ -6,6 +6,9 @@ length, e.g. after a crash or on a full disk, is discarded and written again, so
 A restart event (``SessionLog.START``) makes TensorBoard drop all points from its step on. It begins a new file, which
 holds the whole run, and marks a version that continues an older one, as after `five revert`. The games have a folder of
 their own, because their step is not the version.
+
+The first day has a point for each record. Later points are at least a `LATER_POINTS`th of the run's age apart, because
+each takes some 2.5 kB and a run may go on for months.
 """
 
 import json
@@ -28,17 +31,21 @@ from rapid.store.series import Series
 
 GROUPS = {"versions": "learning", "ratings": "rating", "games": "games"}  # of tags, by series
 COMMIT_RECORDS = 1000  # records from one commit to the next
+DENSE_SECONDS = 86_400.0  # of a run, in which each record is a point
+LATER_POINTS = 20_000
 
 
 @dataclass(frozen=True)
 class _Position:
-    """Position of the export: the last record of each series, numbers of the last version and game, and the names
-    and lengths of the files by folder."""
+    """Position of the export: the last record of each series, numbers of the last version and game, the names and
+    lengths of the files by folder, and the times of the first record and of each series' last point."""
 
     after: dict[str, str] = field(default_factory=lambda: dict.fromkeys(GROUPS, ""))
     version: int = -1
     games: int = 0
     files: dict[str, tuple[str, int]] = field(default_factory=dict)
+    began: float | None = None
+    points: dict[str, float] = field(default_factory=dict)
 
 
 class TensorBoardWriter:
@@ -64,6 +71,8 @@ class TensorBoardWriter:
                     break
                 events: list[Event] = []
                 version, games = position.version, position.games
+                began = records[0].at if position.began is None else position.began
+                point = position.points.get(kind, 0.0)
                 for record in records:
                     step = int(record.values.get("version") or 0)
                     if kind == "games":
@@ -75,6 +84,10 @@ class TensorBoardWriter:
                         version = step
                     elif any(first <= step < newer <= version for newer, first in reverted):
                         continue  # a late rating of a version that was reverted
+                    age = record.at - began
+                    if age > DENSE_SECONDS and record.at - point < age / LATER_POINTS:
+                        continue
+                    point = record.at
                     event = Event(wall_time=record.at, step=step,
                                   summary=Summary(value=list(_values(GROUPS[kind], record.values))))
                     if event.summary.value:
@@ -82,7 +95,8 @@ class TensorBoardWriter:
                 folder = "games" if kind == "games" else "."
                 named = self._append(folder, position.files.get(folder), events)
                 position = replace(position, after={**position.after, kind: records[-1].id}, version=version,
-                                   games=games, files={**position.files, folder: named})
+                                   games=games, files={**position.files, folder: named}, began=began,
+                                   points={**position.points, kind: point})
                 replace_text(self._path, json.dumps(asdict(position)))
 
     def _reverted(self) -> list[tuple[int, int]]:
@@ -97,7 +111,8 @@ class TensorBoardWriter:
         try:
             row = json.loads(self._path.read_text(encoding="utf-8"))
             position = _Position(dict(row["after"]), int(row["version"]), int(row["games"]),
-                                 {folder: (str(name), int(size)) for folder, (name, size) in row["files"].items()})
+                                 {folder: (str(name), int(size)) for folder, (name, size) in row["files"].items()},
+                                 row.get("began"), dict(row.get("points", {})))
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
             return _Position()
         whole = position.after.keys() == GROUPS.keys() and all(
