@@ -84,7 +84,7 @@ rpc:
 store:
   state_url: {{ include "five.redisUrl" (dict "root" . "role" "state") }}
   params_url: {{ include "five.redisUrl" (dict "root" . "role" "params") }}
-  {{- if not .Values.redis.state.external.host }}
+  {{- if not (or .Values.redis.state.external.host (dig "store" "series_records" 0 .Values.run.overrides)) }}
   series_records: {{ include "five.seriesRecords" . }}
   {{- end }}
 blobs:
