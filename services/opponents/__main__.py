@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from itertools import islice
 
 import redis
 
@@ -18,11 +20,16 @@ from rapid.store.archive import VersionRecord
 from rapid.store.lineage import current_line_filter
 
 log = logging.getLogger("five.services.opponents")
+PAGE = 500  # version records in memory at a time
 
 
 def is_eligible(record: VersionRecord, keep_every: int) -> bool:
     """Return whether a version may join the pool: it is archived permanently and not part of a warm-up."""
     return record.blob is not None and record.version % keep_every == 0 and not record.warming
+
+
+def _page(records: Iterator[VersionRecord]) -> list[VersionRecord]:
+    return list(islice(records, PAGE))
 
 
 async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
@@ -38,13 +45,18 @@ async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
         try:
             ours = await asyncio.to_thread(
                 lambda: current_line_filter(service.state.lineage(), service.parameters.head()))
+            # The pool accepts no version up to its newest one, so a restart need not read the run's whole history.
+            added = (await asyncio.to_thread(pool.league)).last_added
+            last = last if added is None else max(last, added)
             if reverted := await asyncio.to_thread(pool.keep, ours):
                 log.info("reverted versions removed from the pool count=%d: %s", len(reverted), reverted[:20])
             async for _ in service.parameters.watch():
-                for record in await asyncio.to_thread(list, service.parameters.records_from(last + 1)):
-                    if ours(record.version) and is_eligible(record, keep_every):
-                        await asyncio.to_thread(pool.on_version, record.version)
-                        last = record.version
+                records = service.parameters.records_from(last + 1)
+                while page := await asyncio.to_thread(_page, records):
+                    for record in page:
+                        if ours(record.version) and is_eligible(record, keep_every):
+                            await asyncio.to_thread(pool.on_version, record.version)
+                            last = record.version
                 show_pool(await asyncio.to_thread(pool.probabilities))
         except redis.RedisError as error:
             log.warning("pool update failed: %s", error)

@@ -1,6 +1,7 @@
 """The opponents service follows the archive."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,31 +11,72 @@ import redis
 from five.services.opponents import __main__ as opponents
 
 
-async def test_version_is_offered_again_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = [SimpleNamespace(version=version, blob="b", warming=False) for version in (0, 10, 20)]
-    lifecycle = SimpleNamespace(draining=False)
-    offered: list[int] = []
+async def at_once(seconds: float) -> None:
+    pass
 
-    async def watch() -> AsyncIterator[int]:
-        yield 20
+
+class Run:
+    """A run whose archive has some versions, with the service that follows it until the newest one is offered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, versions: list[int], last_added: int | None = None) -> None:
+        self.records = [SimpleNamespace(version=version, blob="b", warming=False) for version in versions]
+        self.lifecycle = SimpleNamespace(draining=False)
+        self.offered: list[int] = []
+        self.begun: list[int] = []  # what records_from was called with
+        self.read = 0
+        parameters = SimpleNamespace(head=lambda: versions[-1], watch=self.watch, records_from=self.records_from)
+        self.service: Any = SimpleNamespace(
+            lifecycle=self.lifecycle, parameters=parameters, state=SimpleNamespace(lineage=lambda: ()),
+            config=SimpleNamespace(store=SimpleNamespace(archive_every=10)))
+        self.pool: Any = SimpleNamespace(
+            keep=lambda ours: [], on_version=self.on_version, probabilities=dict,
+            league=lambda: SimpleNamespace(last_added=last_added))
+        monkeypatch.setattr(opponents, "current_line_filter", lambda lineage, head: lambda version: True)
+        monkeypatch.setattr(opponents, "show_pool", lambda probabilities: None)
+        monkeypatch.setattr(asyncio, "sleep", at_once)
+
+    async def watch(self) -> AsyncIterator[int]:
+        yield self.records[-1].version
+
+    def records_from(self, first: int) -> Iterator[Any]:
+        self.begun.append(first)
+        for record in self.records:
+            if record.version >= first:
+                self.read += 1
+                yield record
+
+    def on_version(self, version: int) -> None:
+        self.offered.append(version)
+        self.lifecycle.draining = version == self.records[-1].version
+
+
+async def test_version_is_offered_again_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, [0, 10, 20])
 
     def on_version(version: int) -> None:
-        offered.append(version)
-        if offered == [0, 10]:
+        run.on_version(version)
+        if run.offered == [0, 10]:
             raise redis.ConnectionError("gone")
-        lifecycle.draining = version == 20
 
-    async def at_once(seconds: float) -> None:
-        pass
+    run.pool.on_version = on_version
+    await opponents.follow(run.service, run.pool)
+    assert run.offered == [0, 10, 10, 20]
 
-    parameters = SimpleNamespace(head=lambda: 20, watch=watch, records_from=lambda first: [
-        record for record in records if record.version >= first])
-    service: Any = SimpleNamespace(
-        lifecycle=lifecycle, parameters=parameters, state=SimpleNamespace(lineage=lambda: ()),
-        config=SimpleNamespace(store=SimpleNamespace(archive_every=10)))
-    pool: Any = SimpleNamespace(keep=lambda ours: [], on_version=on_version, probabilities=dict)
-    monkeypatch.setattr(opponents, "current_line_filter", lambda lineage, head: lambda version: True)
-    monkeypatch.setattr(opponents, "show_pool", lambda probabilities: None)
-    monkeypatch.setattr(opponents.asyncio, "sleep", at_once)
-    await opponents.follow(service, pool)
-    assert offered == [0, 10, 10, 20]
+
+async def test_restart_reads_from_the_last_added_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, list(range(0, 1030, 10)), last_added=1000)
+    await opponents.follow(run.service, run.pool)
+    assert run.begun[0] == 1001 and run.offered == [1010, 1020]
+
+
+async def test_version_records_are_read_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opponents, "PAGE", 3)
+    run, read = Run(monkeypatch, list(range(0, 100, 10))), []
+
+    def on_version(version: int) -> None:
+        run.on_version(version)
+        read.append(run.read)
+
+    run.pool.on_version = on_version
+    await opponents.follow(run.service, run.pool)
+    assert run.offered == list(range(0, 100, 10)) and read == [3, 3, 3, 6, 6, 6, 9, 9, 9, 10]
