@@ -45,8 +45,24 @@ def test_newest_records_are_multiples(recorded: ParameterStore, every: int, most
     assert len(list(recorded.newest_records())) == 10, "all of them by default"
 
 
+def test_archived_records_are_the_newest_multiples_and_pins(
+        database: redis.Redis, store_config: StoreConfig, blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parameters, "PAGE", 3)
+    config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
+    store = ParameterStore(database, database, "r", config, blobs)
+    archived = {*range(0, 40, 4), 5, 6, 37, 38}
+    database.hset(KEYS.versions, mapping={str(v): json.dumps(
+        {"digest": "d", "bytes": 1, "created_at": 1.0, "blob": "a" * 64 if v in archived else "", "blob_bytes": 1})
+        for v in range(40)})
+    database.set(KEYS.head, "39:d")
+    store.pin(5, "a reference")
+    assert [record.version for record in store.archived_records()] == [38, 37, *range(36, -1, -4)][:10] + [5, 4, 0]
+    assert [record.version for record in store.archived_records(3)] == [38, 37, 36, 32, 28, 5]
+
+
 def test_run_without_a_head_has_no_records(store: ParameterStore) -> None:
     assert list(store.records_from(0)) == list(store.newest_records()) == store.records() == store.records_of([]) == []
+    assert store.archived_records() == []
 
 
 def test_publisher_that_loses_a_race_gets_a_conflict(store: ParameterStore, database: redis.Redis,

@@ -27,7 +27,7 @@ from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
 from rapid.store.keys import Keys
 from rapid.store.node_cache import NodeCache
-from rapid.store.prepared_version import PreparedVersion, checksum, prepare_version
+from rapid.store.prepared_version import PreparedVersion, checked_manifest, checksum, prepare_version
 from rapid.store.recent_versions import RecentVersions
 from rapid.store.rows import decode_row
 
@@ -273,6 +273,17 @@ class ParameterStore:
         for start in range(0, len(numbers), PAGE):
             yield from self.records_of(numbers[start:start + PAGE])
 
+    def archived_records(self, most: int = 10 * PAGE) -> list[VersionRecord]:
+        """Return the records of archived versions, newest first.
+
+        They are the newest versions, pinned ones, and the newest ``most`` multiples of ``store.archive_every``.
+        """
+        every, newest = self._config.archive_every, max(2 * self._config.keep_archived, PAGE)
+        found = [*self.newest_records(1, newest), *(self.newest_records(every, most) if every else ()),
+                 *self.records_of(list(self.pins()))]
+        archived = {record.version: record for record in found if record.blob is not None}
+        return [archived[version] for version in sorted(archived, reverse=True)]
+
     def records_of(self, versions: Sequence[int]) -> list[VersionRecord]:
         """Return the records of those versions, in their order, without those never published."""
         if not versions:
@@ -295,7 +306,7 @@ class ParameterStore:
 
     def _manifest(self, version: int, digest: str) -> dict[str, Any] | None:
         text: Any = self._params.get(self._keys.manifest(version, digest))
-        return None if text is None else decode_row(text, f"the manifest of version {version}", _checked_manifest)
+        return None if text is None else decode_row(text, f"the manifest of version {version}", checked_manifest)
 
     def fetch(self, version: int, keep_bfloat16: bool = False,
               buffer: npt.NDArray[np.uint8] | None = None) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -322,8 +333,9 @@ class ParameterStore:
         return arrays, meta
 
     def _version_missing(self, version: int) -> VersionMissing:
-        return VersionMissing(f"version {version} of run {self._keys.run} is not in Redis "
-                              f"({_format_versions(self.stored())}) and was not archived")
+        stored = ", ".join(map(str, self.stored())) or "none"
+        return VersionMissing(f"version {version} of run {self._keys.run} is not in Redis (it has {stored}) and was "
+                              "not archived")
 
     def fetch_meta(self, version: int) -> dict[str, Any]:
         """Return the metadata of a version without reading its arrays. Raise VersionMissing or Corrupt."""
@@ -385,16 +397,3 @@ class ParameterStore:
         """
         async for head in self._watcher.heads(than, poll_seconds):
             yield head.version
-
-
-def _format_versions(versions: Sequence[int]) -> str:
-    return f"it has {', '.join(map(str, versions))}" if versions else "it has none"
-
-
-def _checked_manifest(row: Any) -> dict[str, Any]:
-    """Return a manifest. Raise ValueError, KeyError or TypeError unless its chunks hold the arrays of its header."""
-    index = tensorfile.parse_header(row["header"].encode(), row["bytes"])
-    step, chunks = int(row["chunk_bytes"]), row["chunks"]
-    if step < 1 or len(chunks) != -(-index.data_bytes // step):
-        raise ValueError(f"{len(chunks)} chunks of {step} bytes where the arrays need {index.data_bytes}")
-    return {**row, "digest": str(row["digest"]), "chunk_bytes": step}

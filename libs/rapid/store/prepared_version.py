@@ -70,3 +70,12 @@ def _convert(tensors: Mapping[str, Array], bfloat16: Collection[str],
         return tensors, bfloat16
     matrices = {n for n, a in tensors.items() if a.dtype == np.float32 and a.ndim >= 2}
     return ({n: to_bfloat16(a) if n in matrices else a for n, a in tensors.items()}, {*bfloat16, *matrices})
+
+
+def checked_manifest(row: Any) -> dict[str, Any]:
+    """Return a manifest. Raise ValueError, KeyError or TypeError unless its chunks hold the arrays of its header."""
+    index = tensorfile.parse_header(row["header"].encode(), row["bytes"])
+    step, chunks = int(row["chunk_bytes"]), row["chunks"]
+    if step < 1 or len(chunks) != -(-index.data_bytes // step):
+        raise ValueError(f"{len(chunks)} chunks of {step} bytes where the arrays need {index.data_bytes}")
+    return {**row, "digest": str(row["digest"]), "chunk_bytes": step}

@@ -99,12 +99,13 @@ def complete_versions(state: RunState, blobs: BlobStore) -> set[int]:
 
 
 def list_targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[RevertTarget]:
-    """Return the versions that the run can revert to, newest first."""
+    """Return the versions that the run can revert to, newest first: checkpoints, and of the archive the versions of
+    `ParameterStore.archived_records`."""
     head = store.head()
     if head is None:
         return []
     lineage, complete = state.lineage(), complete_versions(state, blobs)
-    whole = {r.version for r in store.records() if r.blob is not None}
+    whole = {record.version for record in store.archived_records()}
     found = []
     for version in sorted((complete | whole) - {head}, reverse=True):
         segment = lineage.segment(version)
