@@ -12,6 +12,7 @@ from rapid import tensorfile
 from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
+from rapid.store import archive as archive_module
 from rapid.store import functions
 from rapid.store.archive import VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionMissing
@@ -157,12 +158,12 @@ def test_prune_removes_all_but_the_newest_temporary_versions(archive: VersionArc
     for version in (9, 3, 0, 10, 4, 2, 11):
         archive.put(version, (tensors(version), {}, ()))
     assert {int(version) for version in database.zrange(KEYS.temporary, 0, -1)} == {2, 3, 9, 10, 11}
-    archive.prune()
+    archive.prune(11)
     assert recorded(database) == numbered(blobs) == [0, 4, 10, 11]
     row: Any = database.hget(KEYS.versions, "3")
     assert json.loads(row)["blob_bytes"] == 0, "a record without a blob has no size"
     assert database.zrange(KEYS.temporary, 0, -1) == [b"10", b"11"]
-    archive.prune()
+    archive.prune(11)
     assert recorded(database) == [0, 4, 10, 11]
 
 
@@ -173,13 +174,13 @@ def test_unpinned_version_is_temporary_again(archive: VersionArchive, database: 
     archive.pin(2, "two")
     archive.pin(4, "four")
     assert list(archive.pins().items()) == [(2, "two"), (4, "four"), (10, "ten")]
-    archive.prune()
+    archive.prune(11)
     assert numbered(blobs) == [2, 4, 10, 11]
     for version in (2, 4, 3):  # the last one was never pinned
         archive.unpin(version)
     assert archive.pins() == {10: "ten"}
     assert database.zrange(KEYS.temporary, 0, -1) == [b"2", b"10", b"11"]
-    archive.prune()
+    archive.prune(11)
     assert recorded(database) == numbered(blobs) == [4, 10, 11]
 
 
@@ -203,7 +204,7 @@ def test_failed_put_leaves_a_version_that_prune_removes(archive: VersionArchive,
     assert numbered(blobs) == [3] and recorded(database) == []
     for version in (9, 10):
         archive.put(version, (tensors(version), {}, ()))
-    archive.prune()
+    archive.prune(11)
     assert numbered(blobs) == [9, 10]
 
 
@@ -220,9 +221,9 @@ def test_failed_removal_is_repeated(archive: VersionArchive, database: redis.Red
     with monkeypatch.context() as patch:
         patch.setattr(blobs, "remove_ref", die)
         with pytest.raises(OSError, match="killed"):
-            archive.prune()
+            archive.prune(11)
     assert archive.get(3) is None and numbered(blobs) == [3, 9, 10]
-    archive.prune()
+    archive.prune(11)
     assert numbered(blobs) == [9, 10] and database.zcard(KEYS.temporary) == 2
 
 
@@ -258,3 +259,67 @@ def test_every_version_is_temporary_without_an_interval(database: redis.Redis, s
     for version in (0, 1, 8):
         archive.put(version, (tensors(version), {}, ()))
     assert database.zrange(KEYS.temporary, 0, -1) == [b"0", b"1", b"8"]
+
+
+# Records.
+
+
+def few_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the records of the newest 100 versions, and read few at a time."""
+    for name, value in (("KEPT_RECORDS", 100), ("PAGE", 7), ("PAGES", 3)):
+        monkeypatch.setattr(archive_module, name, value)
+
+
+def record_numbers(database: redis.Redis) -> set[int]:
+    found: Any = database.hkeys(KEYS.versions)
+    return {int(version) for version in found}
+
+
+def test_records_of_old_versions_are_removed(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number would grow with the run. The publisher restores none of them as lost."""
+    few_records(monkeypatch)
+    config = store_config.model_copy(update={"archive_every": 10, "keep_archived": 2})
+    store = ParameterStore(database, database, "r", config, blobs)
+    for version in range(300):
+        store.publish(version, {"w": np.full(3, version, np.float32)}, {})
+        if version == 15:
+            store.pin(15, "a reference")
+    kept = {*range(0, 300, 10), 15, *range(200, 300)}
+    assert record_numbers(database) == kept
+    for version in (300, 301):
+        store.publish(version, {"w": np.full(3, version, np.float32)}, {})
+    assert record_numbers(database) == kept - {201} | {300, 301}
+    same(store.fetch(15)[0], {"w": np.full(3, 15, np.float32)})
+
+
+def test_records_of_earlier_releases_are_removed_page_by_page(
+        archive: VersionArchive, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_records(monkeypatch)
+    row, archived = {"digest": "d", "bytes": 8, "created_at": 1.0}, {"blob": "a" * 64, "blob_bytes": 1}
+    database.hset(KEYS.versions, mapping={str(v): json.dumps(row | (archived if v % 4 == 0 else {}))
+                                          for v in range(200)})
+    database.hset(KEYS.versions, "33", "damaged")
+    archive.prune(199)
+    assert record_numbers(database) == {*range(0, 21, 4), *range(21, 200)}
+    for _ in range(5):
+        archive.prune(199)
+    assert record_numbers(database) == {*range(0, 100, 4), 33, *range(100, 200)}
+    archive.prune(200)
+    archive.prune(202)
+    assert record_numbers(database) == {*range(0, 100, 4), 33, *range(103, 200), 100}
+
+
+def test_record_is_removed_with_an_old_version(archive: VersionArchive, database: redis.Redis, blobs: BlobStore,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version that was pinned for long is removed after its record was examined."""
+    few_records(monkeypatch)
+    for version in (3, 9, 10):
+        archive.put(version, (tensors(version), {}, ()))
+    archive.pin(3, "a reference")
+    for _ in range(5):
+        archive.prune(150)
+    assert record_numbers(database) == {3, 9, 10} and archive.pins() == {3: "a reference"}
+    archive.unpin(3)
+    archive.prune(150)
+    assert record_numbers(database) == {9, 10} and numbered(blobs) == [9, 10]

@@ -181,7 +181,7 @@ def test_revert_without_checkpoint_resets_moments(bench: Reverting) -> None:
 
 def test_revert_to_a_missing_version_is_refused(bench: Reverting) -> None:
     bench.more(5)
-    bench.store._archive.prune()  # type: ignore[union-attr]
+    bench.store._archive.prune(4)  # type: ignore[union-attr]
     bench.state.redis.hset(bench.state.keys.versions, "3", b'{"digest": "x", "bytes": 1, "created_at": 1.0}')
     bench.blobs.remove_ref("trial/versions/0000000003")
     before = bench.state.record(), bench.store.head_digest()

@@ -1,7 +1,8 @@
 """Archive of a run's versions: safetensors files in the blob store.
 
 Versions that are multiples of ``store.archive_every`` stay permanently, and so do pinned ones. The others are removed
-once they are no longer among the newest ``store.keep_archived``.
+once they are no longer among the newest ``store.keep_archived``. The record of a version stays while the version is
+archived or among the newest `KEPT_RECORDS`.
 """
 
 import json
@@ -23,10 +24,14 @@ from rapid.store.rows import decode_row
 Array = npt.NDArray[Any]
 Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, names of bfloat16 arrays
 
+KEPT_RECORDS = 10_000  # of the newest versions: 2 MB; a publisher restores the newest 64 (rapid.store.recent_versions)
+PAGE = 500  # records per round trip
+PAGES = 20  # at most that a publish examines
+
 
 @dataclass(frozen=True)
 class VersionRecord:
-    """Permanent record of a version. ``blob`` is set once it is archived.
+    """Record of a version. ``blob`` is set once it is archived.
 
     ``warming`` marks a version of the warm-up after a surgery, a clone of the previous one. It plays, but joins no
     opponent pool and is not rated.
@@ -51,6 +56,14 @@ def _record_of(version: int, row: Any) -> VersionRecord:
                          bool(row.get("warming", False)))
 
 
+def _is_archived(version: int, text: bytes) -> bool:
+    """Return whether a record names a blob, also for a damaged one: its readers report it."""
+    try:
+        return parse_record(version, text).blob is not None
+    except Corrupt:
+        return True
+
+
 class VersionArchive:
     """Versions of one run in a blob store, and their records in the run's state."""
 
@@ -59,6 +72,7 @@ class VersionArchive:
         self._keys = Keys(run)
         self._config = config
         self._blobs = blobs
+        self._examined = 0  # versions below it have no record that is not needed
 
     def _name(self, version: int) -> str:
         return f"{self._keys.run}/versions/{version:010d}"
@@ -140,14 +154,32 @@ class VersionArchive:
         except ValueError as error:
             raise Corrupt(f"version {version} of run {self._keys.run} is damaged in the blob store: {error}") from None
 
-    def prune(self) -> None:
-        """Delete temporary versions that are no longer among the newest."""
+    def prune(self, head: int) -> None:
+        """Delete temporary versions that are no longer among the newest, and records that are no longer needed."""
         passed: Any = self._state.zrange(self._keys.temporary, 0, -1 - self._config.keep_archived)
         for version in map(int, passed):
             if not self._state.hexists(self._keys.pins, str(version)):
-                self._record_blob(version, None)
+                if version > head - KEPT_RECORDS:
+                    self._record_blob(version, None)
+                else:
+                    self._state.hdel(self._keys.versions, str(version))
                 self._blobs.remove_ref(self._name(version))
             self._state.zrem(self._keys.temporary, str(version))
+        self._remove_records(head)
+
+    def _remove_records(self, head: int) -> None:
+        """Remove the records of versions that are neither archived nor among the newest.
+
+        A call examines `PAGES` pages at most. The first calls of a process begin with the oldest versions.
+        """
+        stop = min(head + 1 - KEPT_RECORDS, self._examined + PAGES * PAGE)
+        while self._examined < stop:
+            versions = range(self._examined, min(self._examined + PAGE, stop))
+            texts: Any = self._state.hmget(self._keys.versions, [str(version) for version in versions])
+            if passed := [str(version) for version, text in zip(versions, texts, strict=True)
+                          if text is not None and not _is_archived(version, text)]:
+                self._state.hdel(self._keys.versions, *passed)
+            self._examined = versions.stop
 
     def pin(self, version: int, why: str) -> None:
         """Keep an archived version permanently. Raise VersionMissing when it is not archived."""

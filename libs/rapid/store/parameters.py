@@ -198,7 +198,7 @@ class ParameterStore:
             self._remove(version, digest, self._config.grace_seconds)
         if self._archive is not None:
             self._archive.finalize_staged()
-            self._archive.prune()
+            self._archive.prune(published)
 
     def _archive_due(self, version: int) -> bool:
         if self._archive is None or self._config.archive_every == 0:
@@ -247,12 +247,12 @@ class ParameterStore:
         return self._watcher.head()
 
     def record(self, version: int) -> VersionRecord | None:
-        """Return the record of a version; None for one that was never published."""
+        """Return the record of a version; None for one that was never published, or whose record was removed."""
         text: Any = self._state.hget(self._keys.versions, str(version))
         return None if text is None else parse_record(version, text)
 
     def records(self) -> list[VersionRecord]:
-        """Return the records of all published versions, in order."""
+        """Return all version records, in order."""
         rows: Any = self._state.hgetall(self._keys.versions)
         return sorted((parse_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
 
@@ -285,7 +285,7 @@ class ParameterStore:
         return [archived[version] for version in sorted(archived, reverse=True)]
 
     def records_of(self, versions: Sequence[int]) -> list[VersionRecord]:
-        """Return the records of those versions, in their order, without those never published."""
+        """Return the records of those versions, in their order, without those that have none."""
         if not versions:
             return []
         texts: Any = self._state.hmget(self._keys.versions, [str(v) for v in versions])

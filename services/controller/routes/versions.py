@@ -20,6 +20,7 @@ from rapid.store.archive import VersionRecord
 from rapid.store.errors import VersionMissing
 
 router = APIRouter(tags=["versions"])
+PAGE = 500  # records per round trip, at least
 MAX_GAP = 100_000  # maximum gap of missing version numbers that a page searches
 
 
@@ -66,27 +67,27 @@ def _version(record: VersionRecord) -> dict[str, Any]:
 
 def _read_records(context: Context, head: int, limit: int, after: int | None, before: int
                   | None) -> list[VersionRecord]:
-    """Return the records from a cursor on. Numbers are consecutive except for gaps left by reverts and crashes."""
+    """Return the records from a cursor on. Numbers have gaps: reverts and crashes leave some, and old versions that are
+    not archived have no record."""
     found: list[VersionRecord] = []
-    step = limit
+    step = max(limit, PAGE)
     if after is not None:
-        at, end = after + 1, head + 1
-        while at < end and len(found) < limit and at <= after + MAX_GAP:
+        at, end, last = after + 1, head + 1, after
+        while at < end and len(found) < limit and at <= last + MAX_GAP:
             found += context.store.records_of(range(at, min(at + step, end)))
-            at += step
+            at, last = at + step, found[-1].version if found else after
     else:
-        at = head if before is None else min(before - 1, head)
-        end = at
-        while at >= 0 and len(found) < limit and at > end - MAX_GAP:
+        at = start = head if before is None else min(before - 1, head)
+        while at >= 0 and len(found) < limit and at > start - MAX_GAP:
             found += context.store.records_of(range(at, max(at - step, -1), -1))
-            at -= step
+            at, start = at - step, found[-1].version - 1 if found else start
     return found[:limit]
 
 
 @router.get("/versions")
 def versions(caller: Viewer, context: ContextDep, limit: Limit = 100, after: AfterVersion = None,
              before: BeforeVersion = None) -> Page[Version]:
-    """Return the published versions, newest first."""
+    """Return the published versions, newest first: the newest 10,000 and archived ones."""
     require_single_cursor(after, before)
     head = context.store.head()
     records = [] if head is None else _read_records(context, head, limit, after, before)
@@ -95,13 +96,13 @@ def versions(caller: Viewer, context: ContextDep, limit: Limit = 100, after: Aft
                 *cursors)
 
 
-@router.get("/versions/{version}", responses=responses(_404="That version was never published."))
+@router.get("/versions/{version}", responses=responses(_404="There is no record of that version."))
 def version(caller: Viewer, context: ContextDep, version: Annotated[int,
                                                                     Path(ge=0, le=MAX_SAFE_INTEGER)]) -> VersionDetails:
     """Return a version's record and metadata."""
     record = context.store.record(version)
     if record is None:
-        raise Problem(404, f"version {version} was never published")
+        raise Problem(404, f"version {version} was never published, or is old and not archived")
     try:
         meta: dict[str, Any] | None = context.store.fetch_meta(version)
     except VersionMissing:

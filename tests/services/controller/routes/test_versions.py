@@ -30,6 +30,11 @@ def test_pages_begin_next_to_the_cursor(api: Api) -> None:
     assert read(api, after=6) == [7] and read(api, after=7) == [] and read(api, after=99) == []
 
 
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "PAGE", 1)
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
 def test_a_page_is_full_across_gaps(api: Api, limit: int) -> None:
     numbers = [0, 1, 5, 6, 7, 20]
@@ -45,6 +50,13 @@ def test_a_page_searches_a_limited_gap(api: Api, monkeypatch: pytest.MonkeyPatch
     publish(api.context, 9, 25)
     assert read(api, after=9, limit=1) == ([25] if found else [])
     assert read(api, before=25, limit=1) == ([9] if found else [])
+
+
+def test_each_gap_of_a_page_may_have_the_limit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archived versions of a long run are far apart, and all of them are listed."""
+    monkeypatch.setattr(versions, "MAX_GAP", 10)
+    publish(api.context, *range(0, 50, 10))
+    assert read(api, limit=5) == [40, 30, 20, 10, 0] and read(api, limit=5, after=-1) == [0, 10, 20, 30, 40]
 
 
 def test_version_has_its_metadata_until_it_is_removed(api: Api) -> None:
