@@ -74,6 +74,16 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{- end }}
 {{- end }}
 
+{{/*
+Archived versions that fit into half of the release's own claim; checkpoints, replays, pinned and the newest versions have the
+other half.
+*/}}
+{{- define "five.maxArchived" -}}
+{{- $facts := include "five.facts" . | fromYaml }}
+{{- $half := divf (include "five.kept.bytes" (toString .Values.blobs.size) | float64) 2 }}
+{{- min 10000 (max 2 (divf $half $facts.parameter_bytes | int64)) }}
+{{- end }}
+
 {{/* What the chart alone knows of the run. run.overrides may add to it and never contradict it (_validate.tpl). */}}
 {{- define "five.computedConfig" -}}
 {{- $optimizer := include "five.componentName" (dict "root" . "component" "optimizer") -}}
@@ -86,6 +96,9 @@ store:
   params_url: {{ include "five.redisUrl" (dict "root" . "role" "params") }}
   {{- if not (or .Values.redis.state.external.host (dig "store" "series_records" 0 .Values.run.overrides)) }}
   series_records: {{ include "five.seriesRecords" . }}
+  {{- end }}
+  {{- if not (or .Values.blobs.url .Values.blobs.existingClaim) }}
+  max_archived: {{ include "five.maxArchived" . }}
   {{- end }}
 blobs:
   url: {{ .Values.blobs.url | default "/var/lib/five/blobs" }}

@@ -92,9 +92,13 @@ class StoreConfig(Section):
     keep_versions: int = Field(4, ge=1, description="Versions in Redis, in addition to the blob store's.")
     grace_seconds: float = Field(60.0, ge=0, description="Time for which a removed version stays for its readers.")
     upload_seconds: float = Field(600.0, gt=0, description="Expiry of the chunks of an unfinished publish.")
-    archive_every: int = Field(1, ge=0, description="Multiples of this version number stay in the blob store "
-                               "permanently, other versions while among the newest keep_archived; 0: no archive.")
+    archive_every: int = Field(1, ge=0, description="Multiples of this version number stay in the blob "
+                               "store, up to max_archived of them; other versions stay while among the newest "
+                               "keep_archived. 0: no archive.")
     keep_archived: int = Field(20, ge=1, description="Newest versions that always stay in the blob store.")
+    max_archived: int = Field(10_000, ge=0, description="Most multiples of archive_every in the blob store, apart from "
+                              "pinned versions and the newest 100. The newer half stays; of the older ones every "
+                              "second is removed whenever they exceed the other half. 0: no limit.")
     series_records: int = Field(200_000, ge=1000, le=200_000, description="Newest records that the state Redis keeps "
                                 "of each series (versions, games, ratings), at 3.5 kB a version and 1.2 a game.")
     node_folder: str = Field("", description="Folder in memory that the processes of one node share: one of them "

@@ -13,6 +13,7 @@ from five.agent.config import RatingConfig
 from five.agent.ladder import ANCHORS, Ladder, RatingOutcome
 from five.agent.standings import player_name, player_version
 from five.services.evaluator.matches import Pairing, PairingResult, TeamPlayer
+from rapid.store.errors import VersionMissing
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -123,17 +124,21 @@ class RatingLoop:
 
         def change() -> dict[str, Any] | None:
             nonlocal outcome
-            outcome = self.ladder.advance()
+            outcome = self.ladder.advance(barred)
             return None if outcome is None else outcome.rows
 
         if self.ladder.trial is None or self.ladder.pending_games():
             return
-        expected = self.ladder.advance()
+        expected, barred = self.ladder.advance(), []
         for standing in () if expected is None else expected.standings:
             if standing.reference and standing.player not in self.bots:
                 # Pinned first: a reference that cannot be loaded would be worse than an unused pin. A process that
                 # dies between the two steps repeats both.
-                self.pin(number(standing.player))
+                try:
+                    self.pin(number(standing.player))
+                except VersionMissing as error:  # the archive was thinned since the rating began
+                    log.warning("rated version cannot become a reference: %s", error)
+                    barred.append(standing.player)
         if not self._table.update(change, also=lambda: self._records(outcome)):
             return
         assert outcome is not None

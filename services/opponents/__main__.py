@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 import redis
@@ -17,6 +18,7 @@ from five.services.opponents.service import OpponentService
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
+from rapid.store.archive_policy import ArchivePolicy
 from rapid.store.lineage import current_line_filter
 
 log = logging.getLogger("five.services.opponents")
@@ -35,11 +37,12 @@ def _page(records: Iterator[VersionRecord]) -> list[VersionRecord]:
 async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
     """Add archived versions to the pool as they are published, also those published while the service was down.
 
-    Only permanently archived versions can be loaded for as long as they may be opponents. Versions of a warm-up are
-    clones and do not join. Reverted versions leave the pool, because a revert begins an epoch and this service restarts
-    in it.
+    Only permanently archived versions can be loaded for as long as they may be opponents. They leave the pool when the
+    archive is thinned. Versions of a warm-up are clones and do not join. Reverted versions leave the pool, because a
+    revert begins an epoch and this service restarts in it.
     """
     last = -1
+    policy = ArchivePolicy.of(service.config.store)
     keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
@@ -50,13 +53,17 @@ async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
             last = last if added is None else max(last, added)
             if reverted := await asyncio.to_thread(pool.keep, ours):
                 log.info("reverted versions removed from the pool count=%d: %s", len(reverted), reverted[:20])
-            async for _ in service.parameters.watch():
+            async for head in service.parameters.watch():
                 records = service.parameters.records_from(last + 1)
                 while page := await asyncio.to_thread(_page, records):
                     for record in page:
-                        if ours(record.version) and is_eligible(record, keep_every):
+                        if (ours(record.version) and is_eligible(record, keep_every)
+                                and policy.stays(record.version, head)):
                             await asyncio.to_thread(pool.on_version, record.version)
                             last = record.version
+                if thinned := await asyncio.to_thread(pool.keep, partial(policy.stays, head=head)):
+                    log.info("versions that the archive drops removed from the pool count=%d: %s", len(thinned),
+                             thinned[:20])
                 show_pool(await asyncio.to_thread(pool.probabilities))
         except redis.RedisError as error:
             log.warning("pool update failed: %s", error)

@@ -80,7 +80,8 @@ class OpponentPool:
             return self._table.update(change, event=("opponents", "league.added", {"version": version}))
 
     def keep(self, ours: Callable[[int], bool]) -> list[int]:
-        """Remove versions that ``ours`` rejects: reverted ones, which may have another model. They stay archived.
+        """Remove versions that ``ours`` rejects: reverted ones, which may have another model, or those that the archive
+        no longer has.
 
         Returns them in order; a second call removes none.
         """

@@ -152,6 +152,27 @@ def test_series_of_the_run_fit_into_the_state_redis(values: Values, tmp_path: Pa
     assert records * (VERSION_BYTES + GAME_BYTES) + keys < 0.9 * memory_of(find(values, "ConfigMap", "redis-state"))
 
 
+def test_archived_versions_fit_into_half_of_the_claim(values: Values, tmp_path: Path) -> None:
+    most = loaded(values, tmp_path).store.max_archived
+    claims = [o for o in objects(values, "PersistentVolumeClaim") if o["metadata"]["name"] == "five-blobs"]
+    if not claims:
+        assert most == StoreConfig().max_archived
+        return
+    storage = claims[0]["spec"]["resources"]["requests"]["storage"]
+    size = int(storage[:-2]) << {"Gi": 30, "Ti": 40}[storage[-2:]]
+    facts = yaml.safe_load((CHART / "files/presets.yaml").read_text())
+    version = facts[yaml.safe_load(run_config(values))["preset"]]["parameter_bytes"]
+    assert most in (size // (2 * version), StoreConfig().max_archived) and most * version <= size / 2
+
+
+@pytest.mark.parametrize(("sets", "most"), [
+    (("run.preset=gpu-node",), 206), (("run.preset=gpu-node", "blobs.size=1500G"), 10_000),
+    (("run.preset=rerun", "redis.params.maxmemory=8gb"), 17), (("run.preset=laptop-1v1", "blobs.size=512Mi"), 219),
+    (("run.preset=rerun", "redis.params.maxmemory=8gb", "blobs.size=1Gi"), 2)])
+def test_claim_bounds_the_archive(sets: tuple[str, ...], most: int, tmp_path: Path) -> None:
+    assert loaded(Values(" ".join(sets), sets=sets), tmp_path).store.max_archived == most
+
+
 def test_params_redis_fits_kept_and_pending_versions(values: Values, tmp_path: Path) -> None:
     if not any(o["metadata"]["name"] == "five-redis-params" for o in objects(values, "ConfigMap")):
         pytest.skip("it is outside the release")

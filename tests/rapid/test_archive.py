@@ -12,7 +12,6 @@ from rapid import tensorfile
 from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
-from rapid.store import archive as archive_module
 from rapid.store import functions
 from rapid.store.archive import VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionMissing
@@ -259,67 +258,3 @@ def test_every_version_is_temporary_without_an_interval(database: redis.Redis, s
     for version in (0, 1, 8):
         archive.put(version, (tensors(version), {}, ()))
     assert database.zrange(KEYS.temporary, 0, -1) == [b"0", b"1", b"8"]
-
-
-# Records.
-
-
-def few_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the records of the newest 100 versions, and read few at a time."""
-    for name, value in (("KEPT_RECORDS", 100), ("PAGE", 7), ("PAGES", 3)):
-        monkeypatch.setattr(archive_module, name, value)
-
-
-def record_numbers(database: redis.Redis) -> set[int]:
-    found: Any = database.hkeys(KEYS.versions)
-    return {int(version) for version in found}
-
-
-def test_records_of_old_versions_are_removed(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their number would grow with the run. The publisher restores none of them as lost."""
-    few_records(monkeypatch)
-    config = store_config.model_copy(update={"archive_every": 10, "keep_archived": 2})
-    store = ParameterStore(database, database, "r", config, blobs)
-    for version in range(300):
-        store.publish(version, {"w": np.full(3, version, np.float32)}, {})
-        if version == 15:
-            store.pin(15, "a reference")
-    kept = {*range(0, 300, 10), 15, *range(200, 300)}
-    assert record_numbers(database) == kept
-    for version in (300, 301):
-        store.publish(version, {"w": np.full(3, version, np.float32)}, {})
-    assert record_numbers(database) == kept - {201} | {300, 301}
-    same(store.fetch(15)[0], {"w": np.full(3, 15, np.float32)})
-
-
-def test_records_of_earlier_releases_are_removed_page_by_page(
-        archive: VersionArchive, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    few_records(monkeypatch)
-    row, archived = {"digest": "d", "bytes": 8, "created_at": 1.0}, {"blob": "a" * 64, "blob_bytes": 1}
-    database.hset(KEYS.versions, mapping={str(v): json.dumps(row | (archived if v % 4 == 0 else {}))
-                                          for v in range(200)})
-    database.hset(KEYS.versions, "33", "damaged")
-    archive.prune(199)
-    assert record_numbers(database) == {*range(0, 21, 4), *range(21, 200)}
-    for _ in range(5):
-        archive.prune(199)
-    assert record_numbers(database) == {*range(0, 100, 4), 33, *range(100, 200)}
-    archive.prune(200)
-    archive.prune(202)
-    assert record_numbers(database) == {*range(0, 100, 4), 33, *range(103, 200), 100}
-
-
-def test_record_is_removed_with_an_old_version(archive: VersionArchive, database: redis.Redis, blobs: BlobStore,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version that was pinned for long is removed after its record was examined."""
-    few_records(monkeypatch)
-    for version in (3, 9, 10):
-        archive.put(version, (tensors(version), {}, ()))
-    archive.pin(3, "a reference")
-    for _ in range(5):
-        archive.prune(150)
-    assert record_numbers(database) == {3, 9, 10} and archive.pins() == {3: "a reference"}
-    archive.unpin(3)
-    archive.prune(150)
-    assert record_numbers(database) == {9, 10} and numbered(blobs) == [9, 10]

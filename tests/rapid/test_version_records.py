@@ -49,15 +49,16 @@ def test_archived_records_are_the_newest_multiples_and_pins(
         database: redis.Redis, store_config: StoreConfig, blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parameters, "PAGE", 3)
     config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
-    store = ParameterStore(database, database, "r", config, blobs)
+    store, few = (ParameterStore(database, database, "r", config.model_copy(update={"max_archived": limit}), blobs)
+                  for limit in (0, 3))
     archived = {*range(0, 40, 4), 5, 6, 37, 38}
     database.hset(KEYS.versions, mapping={str(v): json.dumps(
         {"digest": "d", "bytes": 1, "created_at": 1.0, "blob": "a" * 64 if v in archived else "", "blob_bytes": 1})
         for v in range(40)})
     database.set(KEYS.head, "39:d")
     store.pin(5, "a reference")
-    assert [record.version for record in store.archived_records()] == [38, 37, *range(36, -1, -4)][:10] + [5, 4, 0]
-    assert [record.version for record in store.archived_records(3)] == [38, 37, 36, 32, 28, 5]
+    assert [record.version for record in store.archived_records()] == [38, 37, *range(36, 7, -4), 5, 4, 0]
+    assert [record.version for record in few.archived_records()] == [38, 37, 36, 32, 28, 5]
 
 
 def test_run_without_a_head_has_no_records(store: ParameterStore) -> None:

@@ -13,6 +13,7 @@ from five.agent.config import RatingConfig
 from five.services.evaluator.matches import Pairing, PairingResult
 from five.services.evaluator.rating_loop import TABLE, TRIES, RatingLoop
 from five.services.evaluator.service import PLAYERS
+from rapid.store.errors import VersionMissing
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
@@ -206,6 +207,21 @@ def test_version_is_pinned_before_it_is_named_as_a_reference(redis_client: redis
     assert pinned == [9] and "version-9" in loop(redis_client).ladder.references
     standing = rows.get("rated:version-9")
     assert standing is not None and standing["reference"]
+
+
+def test_version_that_cannot_be_pinned_is_rated_without_becoming_a_reference(redis_client: redis.Redis) -> None:
+    """The archive was thinned before a slow rating ended."""
+    play(loop(redis_client))
+
+    def pin(version: int) -> None:
+        raise VersionMissing(f"version {version} is not archived")
+
+    rating = loop(redis_client, newest=9)
+    rating.pin = pin
+    play(rating, score=lambda pairing: float(pairing.agent.version == 9))
+    standing = RunState(redis_client, "trial").table(TABLE).get("rated:version-9")
+    assert standing is not None and not standing["reference"] and rating.ladder.trial is None
+
 
 def test_reverted_versions_keep_ratings_but_are_not_references(redis_client: redis.Redis) -> None:
     PINNED.clear()

@@ -202,8 +202,11 @@ class Ladder:
         """Return the open trial's games that have neither ended nor been aborted, in order of assignment."""
         return [] if self.trial is None else [g for g in self._assigned_games().values() if self._is_pending(g.id)]
 
-    def advance(self) -> RatingOutcome | None:
-        """Return the next round (no standings) or the rating once every game of the round has ended, else None."""
+    def advance(self, barred: Collection[str] = ()) -> RatingOutcome | None:
+        """Return the next round (no standings) or the rating once every game of the round has ended, else None.
+
+        Players in ``barred`` do not become references.
+        """
         if self.trial is None or self.pending_games():
             return None
         if self.trial.player == ANCHORS:
@@ -229,7 +232,7 @@ class Ladder:
         refitted = fitted or {}
         standing = refitted.pop(standing.player, standing)
         references = [refitted.get(name, self.standings[name]).mu for name in self.references]
-        standing.reference = self._becomes_reference(standing, references)
+        standing.reference = standing.player not in barred and self._becomes_reference(standing, references)
         done = self._close_rows(self.trial) | self._rating_rows([standing, *refitted.values()])
         if fitted is not None:
             done[_UNMEASURED_ROW] = None

@@ -53,7 +53,7 @@ KEY_UNITS: Mapping[str, str] = {
     "rating.max_reference_distance": "rating points", "rating.reference_spacing": "rating points",
     "rpc.retries": "tries", "rpc.max_concurrent_calls": "calls", "services.evaluator.replay_days": "days",
     "store.keep_versions": "versions", "store.archive_every": "versions",
-    "store.keep_archived": "versions", "store.series_records": "records",
+    "store.keep_archived": "versions", "store.max_archived": "versions", "store.series_records": "records",
     "services.dota_env.max_games": "games",
     "services.dota_env.max_streams": "streams",
     "services.rollout.processes": "processes", "services.rollout.groups": "groups",

@@ -1,12 +1,13 @@
 """Archive of a run's versions: safetensors files in the blob store.
 
 Versions that are multiples of ``store.archive_every`` stay permanently, and so do pinned ones. The others are removed
-once they are no longer among the newest ``store.keep_archived``. The record of a version stays while the version is
+once they are no longer among the newest ``store.keep_archived``. Beyond ``store.max_archived`` multiples the older ones
+are thinned (`rapid.store.archive_policy`). The record of a version stays while the version is
 archived or among the newest `KEPT_RECORDS`.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store import functions
+from rapid.store.archive_policy import ArchivePolicy
 from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
@@ -27,6 +29,8 @@ Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arr
 KEPT_RECORDS = 10_000  # of the newest versions: 2 MB; a publisher restores the newest 64 (rapid.store.recent_versions)
 PAGE = 500  # records per round trip
 PAGES = 20  # at most that a publish examines
+THINNED = 8  # versions at most that a publish thins: more than it adds, and few requests to a bucket
+_BEFORE_ALL = -1  # position of thinned versions in the order in which temporary ones are removed
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,10 @@ class VersionArchive:
         self._keys = Keys(run)
         self._config = config
         self._blobs = blobs
+        self._policy = ArchivePolicy.of(config)
         self._examined = 0  # versions below it have no record that is not needed
+        self._thinned = 0  # versions below it are thinned to multiples of _spacing
+        self._spacing = 0
 
     def _name(self, version: int) -> str:
         return f"{self._keys.run}/versions/{version:010d}"
@@ -155,9 +162,12 @@ class VersionArchive:
             raise Corrupt(f"version {version} of run {self._keys.run} is damaged in the blob store: {error}") from None
 
     def prune(self, head: int) -> None:
-        """Delete temporary versions that are no longer among the newest, and records that are no longer needed."""
+        """Thin the multiples of ``archive_every``, delete temporary versions that are no longer among the newest, and
+        remove records that are no longer needed."""
+        self._thin(head)
+        thinned: Any = self._state.zrangebyscore(self._keys.temporary, "-inf", _BEFORE_ALL)
         passed: Any = self._state.zrange(self._keys.temporary, 0, -1 - self._config.keep_archived)
-        for version in map(int, passed):
+        for version in map(int, dict.fromkeys([*thinned, *passed])):
             if not self._state.hexists(self._keys.pins, str(version)):
                 if version > head - KEPT_RECORDS:
                     self._record_blob(version, None)
@@ -167,19 +177,44 @@ class VersionArchive:
             self._state.zrem(self._keys.temporary, str(version))
         self._remove_records(head)
 
+    def _thin(self, head: int) -> None:
+        """Make versions temporary that the policy does not keep, at most `THINNED`, so that they are deleted first.
+
+        It is repeated from the oldest version whenever the spacing grows, and in each process.
+        """
+        spacing = self._policy.spacing(head) if self._policy.limit else 0
+        if spacing != self._spacing:
+            self._thinned, self._spacing = 0, spacing
+        left = THINNED
+        for versions, archived in self._pages(self._thinned, self._policy.last_thinned(head) + 1):
+            passed = [version for version in versions if archived.get(version) and version % spacing]
+            pins = self.pins() if passed else {}
+            for version in passed:
+                if version not in pins and not left:
+                    self._thinned = version
+                    return
+                if version not in pins:
+                    self._state.zadd(self._keys.temporary, {str(version): _BEFORE_ALL})
+                    left -= 1
+            self._thinned = versions.stop
+
     def _remove_records(self, head: int) -> None:
         """Remove the records of versions that are neither archived nor among the newest.
 
-        A call examines `PAGES` pages at most. The first calls of a process begin with the oldest versions.
+        The first calls of a process begin with the oldest versions.
         """
-        stop = min(head + 1 - KEPT_RECORDS, self._examined + PAGES * PAGE)
-        while self._examined < stop:
-            versions = range(self._examined, min(self._examined + PAGE, stop))
-            texts: Any = self._state.hmget(self._keys.versions, [str(version) for version in versions])
-            if passed := [str(version) for version, text in zip(versions, texts, strict=True)
-                          if text is not None and not _is_archived(version, text)]:
+        for versions, archived in self._pages(self._examined, head + 1 - KEPT_RECORDS):
+            if passed := [str(version) for version, has_blob in archived.items() if not has_blob]:
                 self._state.hdel(self._keys.versions, *passed)
             self._examined = versions.stop
+
+    def _pages(self, start: int, stop: int) -> Iterator[tuple[range, dict[int, bool]]]:
+        """Yield version numbers, and whether those that have a record are archived; at most `PAGES` pages."""
+        for begin in range(start, min(stop, start + PAGES * PAGE), PAGE):
+            versions = range(begin, min(begin + PAGE, stop))
+            texts: Any = self._state.hmget(self._keys.versions, [str(version) for version in versions])
+            yield versions, {version: _is_archived(version, text)
+                             for version, text in zip(versions, texts, strict=True) if text is not None}
 
     def pin(self, version: int, why: str) -> None:
         """Keep an archived version permanently. Raise VersionMissing when it is not archived."""

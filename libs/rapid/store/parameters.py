@@ -22,6 +22,7 @@ from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store import bulk_transfer, functions
 from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
+from rapid.store.archive_policy import ArchivePolicy
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
@@ -239,8 +240,7 @@ class ParameterStore:
 
     def head(self) -> int | None:
         """Return the newest version; None before the first."""
-        found = self.head_digest()
-        return None if found is None else found.version
+        return None if (found := self.head_digest()) is None else found.version
 
     def head_digest(self) -> HeadVersion | None:
         """Return the newest version with the digest of its contents; None before the first."""
@@ -273,16 +273,17 @@ class ParameterStore:
         for start in range(0, len(numbers), PAGE):
             yield from self.records_of(numbers[start:start + PAGE])
 
-    def archived_records(self, most: int = 10 * PAGE) -> list[VersionRecord]:
-        """Return the records of archived versions, newest first.
-
-        They are the newest versions, pinned ones, and the newest ``most`` multiples of ``store.archive_every``.
-        """
-        every, newest = self._config.archive_every, max(2 * self._config.keep_archived, PAGE)
-        found = [*self.newest_records(1, newest), *(self.newest_records(every, most) if every else ()),
-                 *self.records_of(list(self.pins()))]
-        archived = {record.version: record for record in found if record.blob is not None}
-        return [archived[version] for version in sorted(archived, reverse=True)]
+    def archived_records(self) -> list[VersionRecord]:
+        """Return the records of archived versions, newest first: of the newest versions, pinned ones, and at most
+        ``store.max_archived`` multiples of ``store.archive_every`` (5000 without a limit)."""
+        head = self.head()
+        if head is None:
+            return []
+        multiples = ArchivePolicy.of(self._config).multiples(head)[:self._config.max_archived or 10 * PAGE]
+        newest = range(max(head + 1 - max(2 * self._config.keep_archived, PAGE), 0), head + 1)
+        numbers = sorted({*newest, *multiples, *self.pins()}, reverse=True)
+        found = (r for start in range(0, len(numbers), PAGE) for r in self.records_of(numbers[start:start + PAGE]))
+        return [record for record in found if record.blob is not None]
 
     def records_of(self, versions: Sequence[int]) -> list[VersionRecord]:
         """Return the records of those versions, in their order, without those that have none."""
