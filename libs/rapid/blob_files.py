@@ -6,12 +6,13 @@ A key is a relative path with '/' between its parts. Every write is atomic: read
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from rapid.atomic_file import replacing
+from rapid.atomic_file import PARTIAL, replacing
 from rapid.store.errors import Corrupt
 
 Buffer = bytes | bytearray | memoryview
@@ -45,6 +46,9 @@ class BlobFiles(Protocol):
 
     def remove_folder(self, prefix: str) -> None:
         """Remove an empty folder, where folders exist."""
+
+    def remove_partial(self, prefix: str, seconds: float) -> int:
+        """Remove files below a folder-like prefix whose writers died, unchanged for that time. Return their number."""
 
 
 def _sync_folder(folder: Path) -> None:
@@ -167,3 +171,17 @@ class LocalFiles:
             self._path(prefix).rmdir()
         except OSError:
             pass
+
+    def remove_partial(self, prefix: str, seconds: float) -> int:
+        """Implement BlobFiles."""
+        removed, oldest = 0, time.time() - seconds
+        for folder, _, files in os.walk(self._path(f"{prefix}/file").parent, onerror=_raise_unless_missing):
+            for name in files:
+                path = Path(folder) / name
+                try:
+                    if name.startswith(".") and name.endswith(PARTIAL) and path.lstat().st_mtime < oldest:
+                        path.unlink()
+                        removed += 1
+                except FileNotFoundError:  # its writer has just finished
+                    pass
+        return removed

@@ -23,6 +23,7 @@ from rapid.store.errors import Corrupt
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 1 << 40  # of one blob; a checkpoint of the paper's model has 2.5 GB
+PARTIAL_SECONDS = 86_400.0  # without a change, after which no writer can be alive
 MAX_NAME_BYTES = 1 << 10  # of a name's file, which holds a reference
 
 
@@ -214,6 +215,10 @@ class BlobStore:
     def get(self, what: "str | Ref") -> bytes:
         """Return the contents of a name or ref. Raise BlobMissing or Corrupt."""
         return self.get_array(what).tobytes()
+
+    def remove_partial(self) -> int:
+        """Remove the unfinished contents of writers that died over a day ago. Return their number. Raise OSError."""
+        return self._files.remove_partial("objects", PARTIAL_SECONDS)
 
     # Owners: which run writes below a name.
 

@@ -136,6 +136,10 @@ class BucketFiles:
     def remove_folder(self, prefix: str) -> None:
         """Do nothing: a bucket has no folders."""
 
+    def remove_partial(self, prefix: str, seconds: float) -> int:
+        """Do nothing: a rule of the bucket removes incomplete uploads, which are no files yet."""
+        return 0
+
 
 def _blocks(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
     """Yield the contents in blocks of bounded size."""

@@ -176,6 +176,7 @@ class Service(StandaloneService[C]):
                 self._identity = self.state.identity()
                 if self._identity is not None:
                     claim_blobs(self.blobs, self.config.name, self._identity, self.config.blobs.adopt)
+                    self._remove_partial_blobs()
                     return
                 self._wait(f"run {self.config.name!r} is of an earlier release and has no id yet; the controller "
                            "creates it")
@@ -183,6 +184,14 @@ class Service(StandaloneService[C]):
                 self._wait(f"the state Redis does not respond: {error}")
             except OSError as error:
                 self._wait(f"the blob store cannot be used: {error}")
+
+    def _remove_partial_blobs(self) -> None:
+        """Remove what died writers left, which would fill a volume. The run does not need it."""
+        try:
+            if removed := self.blobs.remove_partial():
+                log.info("unfinished blobs of earlier writers removed count=%d", removed)
+        except OSError as error:
+            log.warning("unfinished blobs cannot be removed: %s", error)
 
     def confirm_blob_owner(self) -> None:
         """Raise BlobsOwned when another run has adopted the blobs that this service claimed."""

@@ -195,8 +195,12 @@ def test_service_opens_only_its_own_blobs(first: RunState, second: RunState, red
     out, err = (process := start(blobs.url)).communicate(timeout=60)
     assert process.returncode == 2 and out == "", err
     assert err.splitlines()[-1].startswith("tested: the blobs of 'r'") and identity(second) in err
+    partial = tmp_path / "blobs" / "objects" / "00" / ".0.0.partial"
+    partial.parent.mkdir(parents=True)
+    partial.touch()
+    os.utime(partial, (1.0, 1.0))
     out, err = start(blobs.url, identity(second)).communicate(timeout=60)
-    assert out == "open\n", err
+    assert out == "open\n" and not partial.exists(), err
     # A store that cannot be used is waited for.
     (tmp_path / "file").write_text("")
     process = start(str(tmp_path / "file" / "blobs"))

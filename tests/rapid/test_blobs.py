@@ -1,6 +1,7 @@
 """Blobs: immutable contents, movable names, detected damage."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,21 @@ def test_writes_are_synced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     steps = [[f"sync file of {where}", f"name {where}", f"sync folder of {where}"]
              for where in ("/objec", "/uses/", "/refs/")]
     assert done == [*steps[0], *steps[1], *steps[2]]
+
+
+def test_unfinished_contents_of_dead_writers_are_removed(blobs: BlobStore, tmp_path: Path) -> None:
+    """Each may have the size of a checkpoint. A younger one may be of a writer that is still at work."""
+    assert blobs.remove_partial() == 0, "an empty store"
+    ref = blobs.put(b"whole", "name")
+    folder = tmp_path / "blobs" / "objects" / ref.digest[:2]
+    if not folder.is_dir():  # a bucket
+        assert blobs.remove_partial() == 0
+        return
+    old, fresh = (folder / f".{ref.digest}.{name}.partial" for name in ("00000000", "11111111"))
+    hidden = folder / ".nfs0001"
+    for path, age in ((old, 90_000), (fresh, 80_000), (hidden, 90_000), (folder / ref.digest, 90_000)):
+        path.touch()
+        os.utime(path, (time.time() - age,) * 2)
+    assert [blobs.remove_partial() for _ in range(2)] == [1, 0]
+    assert sorted(folder.iterdir()) == sorted((fresh, hidden, folder / ref.digest))
+    assert blobs.get("name") == b"whole"
