@@ -94,10 +94,10 @@ rpc:
 store:
   state_url: {{ include "five.redisUrl" (dict "root" . "role" "state") }}
   params_url: {{ include "five.redisUrl" (dict "root" . "role" "params") }}
-  {{- if not (or .Values.redis.state.external.host (dig "store" "series_records" 0 .Values.run.overrides)) }}
+  {{- if not (or .Values.redis.state.external.host (hasKey (dig "store" dict .Values.run.overrides) "series_records")) }}
   series_records: {{ include "five.seriesRecords" . }}
   {{- end }}
-  {{- if not (or .Values.blobs.url .Values.blobs.existingClaim) }}
+  {{- if not (or .Values.blobs.url .Values.blobs.existingClaim (hasKey (dig "store" dict .Values.run.overrides) "max_archived")) }}
   max_archived: {{ include "five.maxArchived" . }}
   {{- end }}
 blobs:
