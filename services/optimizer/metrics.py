@@ -155,7 +155,8 @@ def show_version(record: Mapping[str, Any]) -> None:
         elif name.startswith("max_entropy_"):
             head = name.removeprefix("max_entropy_")
             HEAD_MAX_ENTROPY.labels(head).set(value)
-            HEAD_ENTROPY.labels(head).set(record[f"entropy_{head}"])
+            if f"entropy_{head}" in record:
+                HEAD_ENTROPY.labels(head).set(record[f"entropy_{head}"])
         elif name.startswith("of_chance_"):
             AUXILIARY_LOSS.labels(name.removeprefix("of_chance_")).set(value)
     if record.get("flop") is not None:

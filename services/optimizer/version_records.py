@@ -1,5 +1,6 @@
 """Record of a version: means over the gradient steps that led to it."""
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from five.agent.schedules import Hyperparameters
 
 VersionRecord = dict[str, Any]
 STALENESS_BINS = 64  # the last bin also holds everything older
+OF_ALL_STEPS = {"skipped", "held", "learning_rate"}  # the metrics that a skipped step has too
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,24 @@ class VersionWindow:
         self._computed = 0.0
         self._began = time.monotonic()
         self._sums: dict[str, float] = defaultdict(float)
+        self._counts: dict[str, int] = defaultdict(int)  # of the steps in each sum
         self._staleness = np.zeros(STALENESS_BINS, np.int64)
         self._uses = 0
         self._samples = 0
 
     def add(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], uses: npt.NDArray[np.int32],
             seconds: float, hero_steps: int) -> None:
-        """Add one step: the learner's metrics, staleness [T, B] (-1: padding) and uses [B]."""
+        """Add one step: the learner's metrics, staleness [T, B] (-1: padding) and uses [B].
+
+        The loss and gradient of a skipped step changed nothing and are left out, and so is a value that is not finite,
+        which JSON cannot represent.
+        """
         self.steps += 1
         self._computed += seconds
         for name, value in metrics.items():
-            self._sums[name] += value
+            if math.isfinite(value) and (name in OF_ALL_STEPS or not metrics.get("skipped")):
+                self._sums[name] += value
+                self._counts[name] += 1
         known = staleness[staleness >= 0]
         self._staleness += np.bincount(np.minimum(known, STALENESS_BINS - 1), minlength=STALENESS_BINS)
         self._uses += int(uses.sum())
@@ -70,7 +79,7 @@ class VersionWindow:
         self.add(metrics, step.staleness, step.uses, metrics.seconds, step.hero_steps)
 
     def close(self, version: int, hyper: Hyperparameters, stall_seconds: float) -> VersionRecord:
-        """Return the record of the version.
+        """Return the record of the version. A metric that no step has is missing.
 
         Staleness is in versions per consumed timestep. ``stall_seconds`` is the time in which making the version let no
         step run.
@@ -90,7 +99,7 @@ class VersionWindow:
                 "staleness_mean": float((ages * self._staleness).sum() / total),
                 "staleness_median": quantile(shares, 0.5), "staleness_p95": quantile(shares, 0.95),
             }
-        means = {name: value / self.steps for name, value in self._sums.items()}
+        means = {name: value / self._counts[name] for name, value in self._sums.items()}
         return record | means | relative_entropies(means) | relative_losses(means) | hyper.as_dict()
 
 

@@ -49,6 +49,12 @@ def test_value_that_a_version_lacks_stays(absent: str) -> None:
     assert value(names[absent]) == before
 
 
+def test_head_without_an_entropy_keeps_the_last_one() -> None:
+    metrics.show_version({**RECORD, "max_entropy_delay": 2.0, "entropy_delay": 0.5})
+    metrics.show_version({**RECORD, "max_entropy_delay": 1.0})
+    assert (value("head_max_entropy_nats", head="delay"), value("head_entropy_nats", head="delay")) == (1.0, 0.5)
+
+
 def test_configured_limits_are_shown() -> None:
     config = BufferConfig(capacity_samples=100, minimum_samples=10, sample_reuse=1.5)
     metrics.show_limits(config, 4, 3)

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import redis
 
 from five.agent.config import RampConfig, ScheduleConfig, SchedulesConfig
 from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
 from five.services.optimizer.stored_arrays import StoredArrays
 from five.services.optimizer.version_records import VersionWindow, quantile
+from rapid.store.series import Series
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
     HYPER,
@@ -100,6 +102,27 @@ def test_padding_has_no_staleness_on_the_metrics_page(tmp_path: Path) -> None:
     until(run, 1)
     consumed = {le: value - before[le] for le, value in staleness_buckets().items()}
     assert consumed["+Inf"] == 2 * 4 * (UNROLL - 1), "only played steps are counted"
+
+
+def test_training_continues_after_a_skipped_step(tmp_path: Path) -> None:
+    class Client(StateInMemory):
+        def record(self, record: dict[str, Any]) -> None:
+            Series(redis.Redis(), "trial").command("versions", record)
+            super().record(record)
+
+    client = Client()
+    run = training(tmp_path, Versions(), client)
+    run.start()
+    for i in range(4):
+        arrays = segment(2, 0, i)
+        arrays["returns"][0] = np.nan if i == 0 else arrays["returns"][0]
+        run.intake.admit(replace(stored_segment(str(i), seed=i), arrays=StoredArrays.from_arrays(arrays, 2)))
+    until(run, 1)
+    feed(run, 8, first=10)
+    until(run, 2)
+    first, second = client.records
+    assert (first["version"], second["version"]) == (1, 2)
+    assert first["skipped"] + second["skipped"] > 0
 
 
 def test_training_is_idle_while_the_run_is_paused(tmp_path: Path) -> None:

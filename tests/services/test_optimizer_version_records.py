@@ -1,5 +1,6 @@
 """Records of versions: means over their gradient steps, staleness of their samples, and shares of time."""
 
+import json
 import math
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_record_has_means_over_the_steps(clock: Clock) -> None:
     assert record == {
         "version": 9, "seconds": 6.0, "stall_seconds": 0.5, "busy_share": 0.5, "wait_share": 0.0, "samples": 3,
         "mean_uses": 7 / 3, "staleness_histogram": [1, 1, 0, 1], "staleness_mean": 4 / 3, "staleness_median": 1.0,
-        "staleness_p95": 3.0, "loss": 1.5, "kl": 0.125, **HYPER.as_dict()}
+        "staleness_p95": 3.0, "loss": 1.5, "kl": 0.25, **HYPER.as_dict()}
 
 
 def test_record_without_steps_has_no_staleness(clock: Clock) -> None:
@@ -103,3 +104,24 @@ def test_record_has_entropies_and_losses_relative_to_their_limits(clock: Clock) 
     record = window.close(1, HYPER, 0.0)
     assert record["of_max_entropy_delay"] == 0.5
     assert record["of_chance_win_probability"] == pytest.approx(0.5)
+
+
+def test_skipped_step_has_no_loss(clock: Clock) -> None:
+    window = VersionWindow()
+    add(window, [[1]], [2], loss=math.nan, gradient_norm=math.inf, value_mean=5.0, skipped=1.0, held=1.0)
+    add(window, [[0]], [1], loss=2.0, gradient_norm=3.0, value_mean=1.0, skipped=0.0, held=0.0)
+    record = window.close(1, HYPER, 0.0)
+    assert (record["loss"], record["gradient_norm"], record["value_mean"]) == (2.0, 3.0, 1.0)
+    assert (record["skipped"], record["held"]) == (0.5, 0.5)
+    assert (record["mean_uses"], record["staleness_mean"], window.hero_steps) == (1.5, 0.5, 20)
+    json.dumps(record, allow_nan=False)
+
+
+def test_metric_without_a_finite_step_is_missing(clock: Clock) -> None:
+    window = VersionWindow()
+    add(window, [[0]], [1], loss=math.nan, entropy_delay=math.nan, max_entropy_delay=2.0, skipped=1.0)
+    add(window, [[0]], [1], loss=1.0, ratio_max=math.inf, entropy_delay=math.nan, max_entropy_delay=2.0, skipped=0.0)
+    record = window.close(1, HYPER, 0.0)
+    assert not {"ratio_max", "entropy_delay", "of_max_entropy_delay"} & set(record)
+    assert (record["loss"], record["skipped"], record["max_entropy_delay"]) == (1.0, 0.5, 2.0)
+    json.dumps(record, allow_nan=False)

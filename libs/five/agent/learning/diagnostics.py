@@ -28,11 +28,11 @@ class UnrolledPolicy(Protocol):
 
 def relative_entropies(means: Mapping[str, float]) -> dict[str, float]:
     """Return each action head's entropy as a share of its maximum, by ``of_max_entropy_<head>``, from means of
-    `compute_diagnostics`. A head without a choice is left out."""
+    `compute_diagnostics`. A head without a choice or an entropy is left out."""
     prefix = "max_entropy_"
     heads = [name.removeprefix(prefix) for name in means if name.startswith(prefix)]
     return {f"of_max_entropy_{head}": means[f"entropy_{head}"] / means[prefix + head] for head in heads
-            if means[prefix + head] > 0}
+            if means[prefix + head] > 0 and f"entropy_{head}" in means}
 
 
 @torch.no_grad()
