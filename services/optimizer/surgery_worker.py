@@ -151,9 +151,10 @@ class SurgeryWorker:
                 "samples": self.recordings.samples}
 
     def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
-        """Have the training loop write a checkpoint, and pin the newest version and the checkpoint."""
+        """Have the training loop write a checkpoint, and pin its version and the checkpoint."""
         version = self.training.checkpoint_now()
         head = self.store.head()
+        head = None if head is None else min(head, version)  # learning may have gone on during the write
         if head is not None and head not in self.store.pins():
             record = self.store.record(head)
             if record is not None and record.blob is None:

@@ -17,6 +17,7 @@ from rapid.store.operation_blobs import operation_checkpoint, preserved_checkpoi
 from rapid.store.state import Status
 from tests.services.optimizer_cases import LEARNING, feed, until
 from tests.services.test_optimizer_surgery_jobs import NEW, OLD, PLAN, Bench
+from tests.waiting import eventually
 
 
 class Reverting(Bench):
@@ -109,6 +110,24 @@ def test_revert_restores_parameters_and_moments(bench: Reverting) -> None:
     assert [e.what for e in bench.state.events.last(9)].count("checkpoint.committed") == 1
     bench.more(2)
     assert bench.store.head() == 10 and not same(bench.tensors(10), bench.tensors(8))
+
+
+def test_anneal_begins_at_the_preserved_version(bench: Reverting) -> None:
+    """Learning goes on while the checkpoint is written."""
+    save = bench.training.checkpoints.save
+
+    def slow_save(version: int, *arguments: Any) -> None:
+        if version == 2:
+            bench.client.playing = True
+            eventually(lambda: bench.store.head() != version)
+        save(version, *arguments)
+
+    bench.training.checkpoints.save = slow_save  # type: ignore[method-assign]
+    feed(bench.training, 8, first=1000)
+    kept = bench.keep("anneal-1")
+    assert bench.store.head() != 2
+    assert (kept.answer["checkpoint"], kept.answer["head"]) == (2, 2)
+    assert bench.store.pins() == {2: "the version before operation anneal-1"}
 
 
 def test_revert_drops_steps_taken_after_the_version(bench: Reverting) -> None:
