@@ -32,6 +32,7 @@ from five.services.optimizer.surgery_worker import SurgeryWorker
 from five.services.optimizer.traced_collator import TracedCollator
 from five.services.optimizer.training import Training
 from rapid import codec
+from rapid.critical_tasks import Watchdog
 from rapid.service import Service, start
 from rapid.startup import local_rank
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -144,6 +145,14 @@ def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
     return config
 
 
+def train(training: Training, watchdog: Watchdog, draining: Callable[[], bool]) -> None:
+    """Learn until the process drains. The watchdog covers the loop; the grace period bounds the last writes."""
+    try:
+        training.run(draining, watchdog.stop)
+    finally:
+        watchdog.stop()
+
+
 def main() -> None:
     with start("optimizer", load_checked, overlay=overlay, claims_blobs=True,
                long_turns=lambda config: config.services.optimizer.device == "cpu") as service:
@@ -164,14 +173,9 @@ def main() -> None:
             start_surgery_worker(service, training, publisher)
         service.report_with(stats=lambda: heartbeat_stats(training, client), is_idle=lambda: training.is_idle)
 
-        def train() -> None:
-            try:
-                training.run(lambda: service.lifecycle.draining)
-            finally:
-                watchdog.stop()
-
         # The thread ends by itself when the run enters another fencing epoch.
-        thread = service.critical_tasks.thread("training", train, may_end=True)
+        thread = service.critical_tasks.thread(
+            "training", lambda: train(training, watchdog, lambda: service.lifecycle.draining), may_end=True)
         thread.start()
         port = settings.listening_port(group.rank, local_rank())
         service.critical_tasks.run(serve_experience(service, training, layout, port, thread))
@@ -185,7 +189,7 @@ def main() -> None:
             training.end_epoch()
         publisher.release()
         # Without a signal another rank drains, and the agent takes this one into the next round.
-        service.end_with(NEXT_ROUND if group.size > 1 and not service.lifecycle.signal_received else 0, leave())
+        service.end_with(NEXT_ROUND if group.size > 1 and not service.lifecycle.signal_received else 0, leave(group))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
 from five.services.optimizer import metrics as page
@@ -167,7 +167,11 @@ class CheckpointRequests:
         """
         waiter: Future[int] = Future()
         self._waiters.append(waiter)
-        return waiter.result(timeout)
+        wait({waiter}, timeout)
+        if not waiter.done():
+            raise TimeoutError(f"no checkpoint was written within {timeout:g} s: learning is blocked or the blob store "
+                               "is slow, see the optimizer's log")
+        return waiter.result()
 
     def take(self) -> list[Future[int]]:
         """Remove and return all waiters; the checkpoint being written now is theirs."""

@@ -20,12 +20,13 @@ from torch.distributed.rendezvous import rendezvous
 from rapid.tensorfile import split_chunks
 
 log = logging.getLogger(__name__)
+LAST_WRITES_SECONDS = 3600.0  # the agent kills its ranks after as long
 LEAVING_SECONDS = 10.0  # a restarted rank needs longer to import torch and open its store
 TIMEOUT = timedelta(seconds=120)  # after this wait for a lost rank the agent restarts the group
 START_SECONDS = 1800.0  # default of services.optimizer.start_timeout_seconds
 CHUNK_BYTES = 32 << 20  # of one broadcast of bytes
 DIGEST_BYTES = 16
-_STARTED = "first-rank-started"
+_STARTED, _ENDED = "first-rank-started", "first-rank-ended"
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,30 @@ class OptimizerGroup:
 
         Collective operations time out sooner. Raises RuntimeError after that time or when rank 0 is lost.
         """
-        if self._store is None:
-            return
-        if self.rank == 0:
-            self._store.set(_STARTED, "1")
-            return
         began = time.monotonic()
         try:
-            self._store.wait([_STARTED], timedelta(seconds=self.start_seconds))
+            self._wait_for_first(_STARTED, self.start_seconds)
         except RuntimeError as error:
             raise RuntimeError(f"optimizer 0 has not started after {time.monotonic() - began:.0f} s "
                                f"(services.optimizer.start_timeout_seconds {self.start_seconds:g}): {error}") from None
+
+    def wait_for_last_writes(self) -> None:
+        """Wait until rank 0 has called this: it writes the last version and checkpoint meanwhile.
+
+        Raises RuntimeError when rank 0 is lost.
+        """
+        try:
+            self._wait_for_first(_ENDED, LAST_WRITES_SECONDS)
+        except RuntimeError as error:
+            raise RuntimeError(f"optimizer 0 ended before its last writes: {error}") from None
+
+    def _wait_for_first(self, key: str, seconds: float) -> None:
+        if self._store is None:
+            return
+        if self.rank == 0:
+            self._store.set(key, "1")
+        else:
+            self._store.wait([key], timedelta(seconds=seconds))
 
     def broadcast_bytes(self, pieces: Iterable[memoryview]) -> npt.NDArray[np.uint8]:
         """Return the bytes of rank 0's pieces on every other rank, and nothing on rank 0. The others pass no pieces.
@@ -177,14 +191,16 @@ def average(tensors: list[Tensor]) -> None:
         end()
 
 
-def leave() -> Callable[[], None]:
+def leave(group: OptimizerGroup) -> Callable[[], None]:
     """Leave the group at a normal end; return a function to call before this process joins a group again.
 
-    The function makes ranks other than the first wait until the old store is closed, so that they do not join it.
+    The other ranks wait for rank 0's last writes. The function makes them wait until the old store is closed, so that
+    they do not join it.
     """
     if not dist.is_initialized():
         return lambda: None
     first = dist.get_rank() == 0
+    group.wait_for_last_writes()
     dist.barrier()  # no rank leaves while another still needs the group
     dist.destroy_process_group()
     return (lambda: None) if first else _wait_until_store_closes

@@ -166,8 +166,8 @@ class Training:
         self.intake.pacer.load_state_dict(extra["pacer"])
         self.warm_up_until = int(extra.get("warm_up_until", 0))
 
-    def run(self, stopping: Callable[[], bool]) -> None:
-        """Learn until ``stopping()`` is true on any rank."""
+    def run(self, stopping: Callable[[], bool], loop_ended: Callable[[], None] = lambda: None) -> None:
+        """Learn until ``stopping()`` is true on any rank. ``loop_ended`` is called before the last writes."""
         hyper = self._hyperparameters()
         previous: DeviceEvent = self.learner.record_event()
         batch: HostAndDeviceBatch | None = None
@@ -219,8 +219,9 @@ class Training:
                 hyper = self._hyperparameters()
                 previous = self.learner.record_event()
         self._read_step_metrics()
-        self._run_without_redis(self._writer.finish, "the last version may be missing")
         hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
+        loop_ended()  # from here on rank 0 may take longer than any timeout of the loop
+        self._run_without_redis(self._writer.finish, "the last version may be missing")
         if self.group.rank == 0:
             write = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
             self._run_without_redis(write, f"the checkpoint of version {self.version} is stored but not in the index; "

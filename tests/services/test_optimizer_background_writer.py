@@ -244,7 +244,7 @@ def test_all_callers_get_the_checkpoint_or_its_error(error: Exception | None) ->
 
 
 def test_request_ends_at_its_timeout() -> None:
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError, match=r"no checkpoint was written within 0\.001 s"):
         CheckpointRequests().request(0.001)
 
 

@@ -76,7 +76,7 @@ for name, tensor in sorted(run.learner.state_dict().items()):
     digest.update(name.encode() + tensor.numpy().tobytes())
 ahead = sum(trace[i:i + 3] == ["begin", "step", "end"] for i in range(len(trace)))
 print(json.dumps([run.learner.gradient_steps, run.version, digest.hexdigest(), ahead, trace.count("step")]), flush=True)
-process_group.leave()
+process_group.leave(group)
 """
 
 

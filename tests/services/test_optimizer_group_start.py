@@ -41,7 +41,7 @@ def starting(folder: Callable[[int], Path], load_seconds: float) -> Callable[[in
         digest = sha256(repr(run.learner.extra()).encode())
         for name, tensor in sorted(run.learner.state_dict().items()):
             digest.update(name.encode() + tensor.numpy().tobytes())
-        leave()
+        leave(run.group)
         pacer = run.intake.pacer.state_dict()
         return run.version, run.learner.gradient_steps, run.warm_up_until, pacer, digest.digest()
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_process_without_an_agent_is_alone(size: str | None, monkeypatch: pytest
         monkeypatch.setenv("WORLD_SIZE", size)
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")  # of no importance to a process that shares nothing
     assert join(torch.device("cpu")) is SINGLE_OPTIMIZER
-    assert leave()() is None  # type: ignore[func-returns-value]
+    assert leave(SINGLE_OPTIMIZER)() is None  # type: ignore[func-returns-value]
 
 
 def test_others_wait_for_rank_0() -> None:
@@ -115,7 +116,7 @@ def test_two_ranks_agree_sum_and_average(here: int, monkeypatch: pytest.MonkeyPa
         found = (group.rank, group.size, group.restarts, group.start_seconds, deciding(),
                  group.all_ranks(), group.sum_over_ranks([1.0, rank]), group.broadcast([7.0 + rank]),
                  [tensor.tolist() for tensor in tensors], bucket.tolist())
-        leave()
+        leave(group)
         return found
 
     for rank, found in enumerate(run_two_ranks(work, here)):
@@ -130,7 +131,7 @@ def test_other_rank_receives_the_bytes_of_the_first(here: int, monkeypatch: pyte
     def work(rank: int) -> list[bytes]:
         group = join(torch.device("cpu"))
         received = [group.broadcast_bytes([memoryview(data)] if rank == 0 else []).tobytes() for data in sent]
-        leave()
+        leave(group)
         return received
 
     first, second = run_two_ranks(work, here)
@@ -159,7 +160,7 @@ def test_damaged_bytes_are_refused_by_their_receiver(here: int) -> None:
                 damage += 1
         finally:
             dist.broadcast = broadcast
-        leave()
+        leave(group)
         return errors
 
     first, second = run_two_ranks(work, here)
@@ -171,7 +172,7 @@ def test_rank_that_left_waits_until_rank_0_closes_the_store() -> None:
     """Otherwise it would join the old store in the next round."""
     def work(rank: int) -> bool:
         group = join(torch.device("cpu"))
-        wait = leave()
+        wait = leave(group)
         assert group.size == 2 and not dist.is_initialized()
         if rank == 0:
             time.sleep(0.1)  # its store is open until its process ends
@@ -182,9 +183,40 @@ def test_rank_that_left_waits_until_rank_0_closes_the_store() -> None:
     assert run_two_ranks(work, 1) == [True, False], "rank 1 must find the store closed, rank 0 must not wait for it"
 
 
+def test_others_wait_for_the_last_writes_of_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may take longer than a collective operation."""
+    monkeypatch.setattr(process_group, "TIMEOUT", timedelta(seconds=1))
+
+    def work(rank: int) -> float:
+        group = join(torch.device("cpu"))
+        began = time.monotonic()
+        if rank == 0:
+            time.sleep(2)
+        leave(group)
+        return time.monotonic() - began
+
+    assert min(run_two_ranks(work, 1)) >= 1.9
+
+
+def test_rank_0_that_is_lost_before_its_last_writes_is_named() -> None:
+    with pytest.raises(RuntimeError, match="optimizer 0 ended before its last writes"):
+        LostStore.group().wait_for_last_writes()
+
+
+class LostStore(HashStore):
+    """The store of a process that has ended."""
+
+    @classmethod
+    def group(cls) -> OptimizerGroup:
+        return OptimizerGroup(rank=1, size=2, _store=cls())
+
+    def wait(self, *arguments: Any) -> None:
+        raise dist.DistNetworkError("Connection reset by peer")
+
+
 def test_first_rank_does_not_wait_after_it_has_left(initialized: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    wait = leave()
+    wait = leave(SINGLE_OPTIMIZER)
     assert not dist.is_initialized()
     wait()
 

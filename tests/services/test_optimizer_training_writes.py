@@ -1,7 +1,7 @@
 """Training while versions and checkpoints are written: only a failing or slow version write blocks it."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,9 @@ import pytest
 import redis
 
 from five.services.optimizer import metrics as page
+from five.services.optimizer.__main__ import train
+from five.services.optimizer.process_group import OptimizerGroup
+from rapid.critical_tasks import CriticalTasks
 from rapid.store.errors import FencedOut
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until
 
@@ -296,3 +299,47 @@ def test_drain_without_redis_stores_the_last_checkpoint(tmp_path: Path) -> None:
     again = training(tmp_path, versions)
     again.start()
     assert again.version == 1
+
+
+def test_other_ranks_do_not_wait_for_the_last_writes(tmp_path: Path) -> None:
+    """The sums are agreed on before rank 0 waits for its writer."""
+    versions = SlowVersions()
+    run = training(tmp_path, versions)
+    run.start()
+    feed(run, 4)
+
+    class Group(OptimizerGroup):
+        def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
+            sums.append(len(versions.published))
+            if stopped:
+                versions.proceed.set()
+            return super().sum_over_ranks(values)
+
+    def stop() -> bool:
+        stopped.extend([True] if run.version == 1 else [])
+        return bool(stopped)
+
+    sums, stopped = list[int](), list[bool]()
+    run.group = Group()
+    run.run(stop)
+    assert sums == [1, 1] and list(versions.published) == [0, 1]
+
+
+def test_watchdog_does_not_interrupt_the_last_checkpoint(tmp_path: Path) -> None:
+    now, exits = [0.0], list[int]()
+    tasks = CriticalTasks(lambda reason: None, lambda: True, 5.0, exits.append, lambda: now[0])
+    run = training(tmp_path, Versions())
+    run.start()
+    save, watchdog = run.checkpoints.save, tasks.watchdog("training")
+
+    def slow_save(*arguments: Any) -> None:
+        now[0] += 60.0
+        tasks.check()
+        save(*arguments)
+
+    run.beat, run.checkpoints.save = watchdog.beat, slow_save  # type: ignore[method-assign, assignment]
+    feed(run, 4)
+    run.checkpoint_every = 100
+    train(run, watchdog, lambda: run.version == 1)
+    tasks.close()
+    assert not exits and now == [60.0] and run.checkpoints.versions() == [0, 1]
