@@ -13,6 +13,7 @@ from five.clients.inference_pools import InferencePools, PastServers, inference_
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.resolve import ServerAddress
+from tests.clients.name_service import Names
 from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference
 from tests.rapid.conftest import SECRET, at
 
@@ -138,7 +139,7 @@ async def test_new_servers_are_found_in_the_background(monkeypatch: pytest.Monke
     gate = asyncio.Event()
     gate.set()
 
-    async def look_up(addresses: Any) -> list[ServerAddress]:
+    async def look_up(addresses: Any, previous: Any) -> list[ServerAddress]:
         await gate.wait()
         return [ServerAddress(name) for name in names]
 
@@ -153,6 +154,28 @@ async def test_new_servers_are_found_in_the_background(monkeypatch: pytest.Monke
     await asyncio.sleep(0.01)
     assert await servers.resolve() == 2
     assert {servers.owner(v) for v in range(50)} == set(names)
+    await servers.close()
+
+
+async def test_servers_stay_while_their_name_is_unresolved(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference_pools_module, "REFRESH_SECONDS", 0.0)
+    servers = PastServers(["five-inference:50051", "127.0.0.9:50051"],
+                          lambda target: None)  # type: ignore[arg-type, return-value]
+
+    async def owners() -> set[str]:
+        await servers.resolve()
+        if servers._refreshing is not None:
+            await servers._refreshing
+        return {servers.owner(version) for version in range(200)}
+
+    assert await owners() == {"five-inference:50051", "127.0.0.9:50051"}, "dialling it reports the error"
+    names.addresses = ["10.0.0.1", "10.0.0.2"]
+    resolved = {"10.0.0.1:50051", "10.0.0.2:50051", "127.0.0.9:50051"}
+    assert await owners() == resolved
+    names.addresses = []
+    assert await owners() == await owners() == resolved
+    names.addresses = ["10.0.0.2"]
+    assert await owners() == {"10.0.0.2:50051", "127.0.0.9:50051"}
     await servers.close()
 
 

@@ -1,7 +1,5 @@
 """Names with many servers: streams spread over all of them, and follow changes."""
 
-import socket
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,33 +11,11 @@ from rapid.rpc.access import Audience
 from rapid.rpc.channel import channel_options
 from rapid.rpc.resolve import ServerAddress, resolve_servers
 from rapid.rpc.server import RpcServer, serve
+from tests.clients.name_service import Names
 from tests.clients.test_environment import ADD_ENV, CountingGames
 from tests.clients.test_environment import LAYOUT as GAMES_LAYOUT
 from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference, step
 from tests.rapid.conftest import SECRET, known_callers
-
-
-class Names:
-    """Name service with changeable addresses of ``five-inference``."""
-
-    def __init__(self) -> None:
-        self.addresses: list[str] = []
-        self._system = socket.getaddrinfo
-
-    def look_up(self, host: Any, port: Any, *arguments: Any, **named: Any) -> Any:
-        if host != "five-inference":
-            return self._system(host, port, *arguments, **named)
-        if not self.addresses:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(socket.AF_INET6 if ":" in a else socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port))
-                for a in self.addresses]
-
-
-@pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> Names:
-    names = Names()
-    monkeypatch.setattr(socket, "getaddrinfo", names.look_up)
-    return names
 
 
 async def test_name_resolves_to_all_servers_in_order(names: Names) -> None:
@@ -55,6 +31,18 @@ async def test_name_resolves_to_all_servers_in_order(names: Names) -> None:
                                      "five-inference:50051", "five-inference"])
 async def test_literal_and_unresolvable_addresses_stay(names: Names, address: str) -> None:
     assert await resolve_servers([address]) == [ServerAddress(address)]
+
+
+async def test_unresolvable_name_keeps_its_servers(names: Names) -> None:
+    names.addresses = ["10.0.0.1"]
+    addresses = ["five-inference:1", "five-inference:2", "127.0.0.1:1"]
+    previous = await resolve_servers(addresses)
+    names.addresses = []
+    assert await resolve_servers(addresses, previous) == previous
+    assert await resolve_servers(addresses[1:], previous) == previous[1:]
+    names.addresses = ["10.0.0.2"]
+    assert [t.address for t in await resolve_servers(addresses, previous)] == ["10.0.0.2:1", "10.0.0.2:2",
+                                                                               "127.0.0.1:1"]
 
 
 def test_certificate_is_checked_against_the_name() -> None:
@@ -129,6 +117,19 @@ async def test_expired_stream_moves_to_a_new_server(names: Names, rpc_config: Rp
     assert (await step(staying, [2])).values[0, 0] == 3 and staying.connections == 1
     for client in (moving, staying):
         await client.close()
+    await servers.stop()
+
+
+async def test_stream_stays_while_its_name_is_unresolved(names: Names, rpc_config: RpcConfig) -> None:
+    config = rpc_config.model_copy(update={"stream_max_seconds": 0.001})
+    servers = Servers(config)
+    names.addresses = ["127.0.0.1"]
+    await servers.start("127.0.0.1")
+    client = InferenceClient([servers.address], config, LAYOUT, SECRET, moves=True, epoch=1)
+    await step(client, [1], RESET)
+    names.addresses = []
+    assert (await step(client, [1])).values[0, 0] == 2 and client.connections == 1
+    await client.close()
     await servers.stop()
 
 

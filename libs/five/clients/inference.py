@@ -191,6 +191,7 @@ class InferenceClient:
         self._at = first
         self._moves = moves
         self._dialled = self._addresses[first % len(self._addresses)]
+        self._servers: list[ServerAddress] = []  # of the last name resolution
         self._stream: _Stream | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
@@ -319,8 +320,8 @@ class InferenceClient:
 
     async def _server(self) -> ServerAddress:
         """Return the server that this client's stream belongs to now."""
-        servers = await resolve_servers(self._addresses)
-        return servers[self._at % len(servers)]
+        self._servers = await resolve_servers(self._addresses, self._servers)
+        return self._servers[self._at % len(self._servers)]
 
     def _random_lifetime(self) -> float:
         """Return a random lifetime of a stream, after which its servers are resolved again."""

@@ -73,7 +73,7 @@ class PastServers:
 
     async def _refresh(self) -> None:
         try:
-            found = await resolve_servers(self._addresses)
+            found = await resolve_servers(self._addresses, list(self._servers.values()))
             self._servers = {target.address: target for target in found} or self._servers
             await self._end_idle()
         finally:

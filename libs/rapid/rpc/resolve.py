@@ -24,16 +24,17 @@ class ServerAddress(NamedTuple):
     name: str = ""
 
 
-async def resolve_servers(addresses: Sequence[str]) -> list[ServerAddress]:
+async def resolve_servers(addresses: Sequence[str], previous: Sequence[ServerAddress] = ()) -> list[ServerAddress]:
     """Return every server behind the addresses (host:port each), in the same order for every caller.
 
-    A name that cannot be resolved stays as it is; dialling it reports the error.
+    A name that cannot be resolved keeps its servers of the ``previous`` result. Without any it stays as it is; dialling
+    it reports the error.
     """
-    found = await asyncio.gather(*(_servers(address) for address in addresses))
+    found = await asyncio.gather(*(_servers(address, previous) for address in addresses))
     return [target for targets in found for target in targets]
 
 
-async def _servers(address: str) -> list[ServerAddress]:
+async def _servers(address: str, previous: Sequence[ServerAddress]) -> list[ServerAddress]:
     host, port = split_address(address)
     if not port.isdigit() or _is_literal(host):
         return [ServerAddress(address)]
@@ -42,7 +43,8 @@ async def _servers(address: str) -> list[ServerAddress]:
             asyncio.get_running_loop().getaddrinfo(host, int(port), type=socket.SOCK_STREAM), LOOKUP_SECONDS)
     except (OSError, TimeoutError) as error:
         log.debug("name lookup failed host=%s: %s", host, error)
-        return [ServerAddress(address)]
+        return [server for server in previous if (server.name, split_address(server.address)[1]) == (host, port)] or [
+            ServerAddress(address)]
     family = rows[0][0]  # the preferred family: a server may have an address of each
     ips = sorted({str(row[4][0]) for row in rows if row[0] == family})
     return [ServerAddress(join_address(ip, port), host) for ip in ips]
