@@ -12,7 +12,7 @@ from five.agent.schedules import load_schedules
 from five.services.optimizer.version_records import VersionRecord
 from rapid.critical_tasks import CriticalTasks
 from rapid.lifecycle import Lifecycle
-from rapid.store.errors import FencedOut
+from rapid.store.errors import Corrupt, FencedOut
 from rapid.store.fencing import Command, FencingToken
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -52,7 +52,7 @@ class RunStateClient:
         return self._schedules
 
     def read_schedules(self) -> None:
-        """Read the schedules; keep the previous ones while Redis is unavailable."""
+        """Read the schedules; keep the previous ones while Redis is unavailable. Raises ValueError or Corrupt."""
         try:
             changed = self._state.schedules()
         except redis.RedisError as error:
@@ -63,11 +63,18 @@ class RunStateClient:
         self._read = True
 
     def start_polling(self, critical_tasks: CriticalTasks) -> None:
-        """Start the critical thread that reads the schedules periodically."""
+        """Start the critical thread that reads the schedules periodically. Unreadable ones change nothing."""
         def read() -> None:
+            logged = ""
             while True:
                 time.sleep(SCHEDULE_SECONDS)
-                self.read_schedules()
+                try:
+                    self.read_schedules()
+                    logged = ""
+                except (ValueError, Corrupt) as error:  # as of a controller of another release
+                    if logged != str(error):
+                        logged = str(error)
+                        log.warning("schedules are unreadable, keeping the previous values: %s", error)
 
         critical_tasks.thread("schedule-poller", read).start()
 

@@ -1,5 +1,6 @@
 """Schedules, records and events of the training loop in real Redis: under the lease, and while Redis is away."""
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,6 +104,41 @@ def test_polling_follows_the_schedules(run: Client, monkeypatch: pytest.MonkeyPa
     with pytest.raises(Ended):
         loop()
     assert run.client.schedules() == CHANGED and slept == [run_state_client.SCHEDULE_SECONDS] * 3
+
+
+def test_unreadable_schedules_keep_the_previous_ones(run: Client, monkeypatch: pytest.MonkeyPatch,
+                                                     caplog: pytest.LogCaptureFixture) -> None:
+    class Ended(Exception): ...
+
+    newer = {**dump_schedules(CONFIGURED), "temperature": {"initial": 1.0}}
+    left = [newer, newer, [], b"{", newer, dump_schedules(CONFIGURED), newer]
+
+    def sleep(seconds: float) -> None:
+        assert run.client.schedules() == CHANGED or len(left) < 2
+        if not left:
+            raise Ended
+        document = left.pop(0)
+        run.state.redis.hset(run.state.keys.documents, "schedules",
+                             document if isinstance(document, bytes) else json.dumps(document))
+
+    threads: list[Any] = []
+    critical_tasks: Any = SimpleNamespace(thread=lambda name, work: threads.append(work) or SimpleNamespace(
+        start=lambda: None))
+    monkeypatch.setattr(run_state_client, "time", SimpleNamespace(sleep=sleep))
+    run.state.set_document("schedules", dump_schedules(CHANGED), "ada")
+    assert run.client.schedules() == CHANGED
+    run.client.start_polling(critical_tasks)
+    with pytest.raises(Ended):
+        threads[0]()
+    logged = [m for m in caplog.messages if m.startswith("schedules are unreadable, keeping the previous values: ")]
+    assert ["temperature" in message for message in logged] == [True, False, False, True, True]
+    assert run.client.schedules() == CONFIGURED
+
+
+def test_first_read_of_unreadable_schedules_is_an_error(run: Client) -> None:
+    run.state.set_document("schedules", {"temperature": {"initial": 1.0}}, "ada")
+    with pytest.raises(ValueError, match="temperature"):
+        run.client.schedules()
 
 
 def test_run_learns_while_it_is_active(run: Client) -> None:
