@@ -1,7 +1,6 @@
 """gRPC service through which rollouts push segments to an optimizer."""
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -36,6 +35,7 @@ ADMISSION_POLL_SECONDS = 0.01
 NAME = "five.v1.ExperienceService"
 SLOW_DECODE_BYTES = 1 << 16  # more bytes are decoded on another thread
 MAX_SAMPLES = 4096
+MAX_REWARD_SUM = 1e30  # totals of any number of segments stay finite, or the learner would refuse them
 
 
 def add_to_server(service: "ExperienceService", server: Any) -> None:
@@ -133,8 +133,9 @@ class ExperienceService:
         if not request.segment_id:
             raise ValueError("segment_id is empty: it identifies a segment that is sent again")
         sums = (request.reward_sum, request.reward_square_sum)
-        if not all(map(math.isfinite, sums)):
-            raise ValueError(f"reward sums {sums} must be finite")
+        if not (abs(sums[0]) <= MAX_REWARD_SUM and 0 <= sums[1] <= MAX_REWARD_SUM):  # NaN fails too
+            raise ValueError(f"reward sums {sums} must be finite: the sum from {-MAX_REWARD_SUM:g} to "
+                             f"{MAX_REWARD_SUM:g}, the sum of squares from 0 to {MAX_REWARD_SUM:g}")
         arrays = self._parse_known(request.samples, tensors) or self._parse(request.samples, tensors)
         return Segment(arrays, request.samples, request.reward_sum, request.reward_square_sum, request.reward_count,
                        request.oldest_version, request.newest_version, request.variant, request.created_at,

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from five.agent.learning.buffer import DropReason
+from five.agent.learning.learner import Learner
+from five.agent.model.policy import Policy
 from five.clients import wire
 from five.protos.v1 import experience_pb2
-from five.services.optimizer.experience_service import ExperienceService
+from five.services.optimizer.experience_service import MAX_REWARD_SUM, ExperienceService
 from five.services.optimizer.intake import Intake, RewardSums
 from five.services.optimizer.metrics import SENDING, VARIANT_HERO_STEPS
 from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
@@ -23,6 +25,8 @@ from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
 from tests.services.optimizer_cases import (
     LAYOUT,
+    LEARNING,
+    MODEL,
     SAMPLE_SPECS,
     STEP_SPECS,
     UNROLL,
@@ -255,6 +259,11 @@ def test_damaged_tensor_is_refused_by_name(
     ({"samples": 3}, "expected"),
     ({"segment_id": ""}, "segment_id"),
     ({"reward_sum": float("nan")}, "must be finite"),
+    ({"reward_square_sum": float("nan")}, "must be finite"),
+    ({"reward_square_sum": -1e-300}, r"sum of squares from 0 to 1e\+30"),
+    ({"reward_square_sum": 1.1e30}, r"sum of squares from 0 to 1e\+30"),
+    ({"reward_sum": 1.1e30}, r"sum from -1e\+30 to 1e\+30"),
+    ({"reward_sum": -1e308}, r"sum from -1e\+30 to 1e\+30"),
     ({"layout": "0123456789abcdef"}, LAYOUT.hash),
     ({"arrays": {n: a for n, a in segment().items() if n != "actions"}}, "'actions' is missing"),
     ({"arrays": segment() | {"extra": np.zeros(2, np.float32)}}, "'extra'"),
@@ -304,3 +313,16 @@ def test_outcome_samples_of_old_versions_are_admitted() -> None:
     outcomes = replace(stored_segment("b"), arrays=StoredArrays.from_arrays(arrays, 2))
     assert into.admit(outcomes)[0] == "accepted"
     assert (len(into.buffer), into.hero_steps) == (2, 0)
+
+
+async def test_totals_of_accepted_rewards_stay_finite() -> None:
+    """The learner refuses others, in the training thread."""
+    into = intake()
+    largest: dict[str, Any] = {
+        "reward_sum": -MAX_REWARD_SUM, "reward_square_sum": MAX_REWARD_SUM, "reward_count": 2**64 - 1}
+    pushed = stream(*(request(segment_id=str(number), **largest) for number in range(2)))
+    assert [answer.verdict async for answer in service(into).Push(pushed, None)] == [
+        experience_pb2.PUSH_VERDICT_ACCEPTED] * 2
+    rewards = into.take_rewards()
+    Learner(Policy(LAYOUT, MODEL), LEARNING).add_rewards(rewards.count, rewards.total, rewards.squares)
+    assert (rewards.total, rewards.squares) == (-2e30, 2e30)
