@@ -65,6 +65,22 @@ async def test_no_retries_while_most_calls_fail(start_server: Any, rpc_config: R
     await client.close()
 
 
+class Present(opponents_pb2_grpc.OpponentServiceServicer):
+    async def AssignOpponent(self, request: Any, context: Any) -> Any:
+        return opponents_pb2.AssignOpponentResponse(version=12, epoch=request.epoch)
+
+
+async def test_calls_leave_a_dead_address_without_retries(start_server: Any, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD_OPPONENTS, Present())
+    config = rpc_config.model_copy(update={"retries": 0})
+    client = OpponentsClient(["127.0.0.1:1", at(server)], config, "r", SECRET, epoch=1)
+    # Calls that fail together at one address move to the next one, not past it.
+    failed = await asyncio.gather(*(client.assign("g") for _ in range(2)), return_exceptions=True)
+    assert [type(failure) for failure in failed] == [CallFailed] * 2
+    assert [(await client.assign("g")).version for _ in range(3)] == [12] * 3
+    await client.close()
+
+
 def test_responses_restore_retries() -> None:
     throttle = RetryThrottle(tokens=4, given_back=0.5)
     assert throttle.allows

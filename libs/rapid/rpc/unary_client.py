@@ -64,6 +64,7 @@ class UnaryClient(Generic[Stub]):
         pauses = backoff(self._config)
         tries = 0
         while True:
+            position = self._position
             channel, stub = self._stub()
             sent = True
             try:
@@ -83,10 +84,11 @@ class UnaryClient(Generic[Stub]):
             tries += 1
             pause = next(pauses)
             (self._throttle.failed if failure.may_retry else self._throttle.answered)()
+            if failure.may_retry:  # the next attempt, of this call or of another, is at the next address
+                self._position = max(self._position, position + 1)
             if not failure.may_retry or (sent and not repeats) or not self._throttle.allows or (
                     tries > self._config.retries or loop.time() + pause >= end):
                 raise failure
-            self._position += 1
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
