@@ -1,5 +1,6 @@
 """Collator that finds the batch in which a traced segment is first used."""
 
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 
@@ -32,6 +33,7 @@ class TracedCollator:
         for expected in tuple(self._expected):
             segment, traceparent = expected
             if any(source is segment for source in sources):
-                self._expected.remove(expected)
+                with contextlib.suppress(ValueError):  # another thread's `expect` has just evicted it
+                    self._expected.remove(expected)
                 self._used.append(traceparent)
         self._collate(batch, sources, indices, allocate)

@@ -1,6 +1,6 @@
 """Traced segments are reported with the first batch that uses them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -58,6 +58,23 @@ def test_every_batch_is_collated_unchanged() -> None:
     use(traced, a, b)
     use(traced, b)
     assert collated == [([a, b], [0, 0]), ([b], [0])]
+
+
+def test_segment_forgotten_during_its_use_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread expects further segments while the batch is collated."""
+    monkeypatch.setattr(traced_collator, "EXPECTED_SEGMENTS", 1)
+    collated: Collated = []
+    traced, (a, b) = collator(collated), segments(2)
+
+    class Sources(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            traced.expect(b, "trace b")
+            return super().__iter__()
+
+    traced.expect(a, "trace a")
+    traced({}, Sources([a]), [0], lambda *_: None)  # type: ignore[arg-type, return-value]
+    assert traced.take() == ("trace a",) and len(collated) == 1
+    assert use(traced, b) == ("trace b",)
 
 
 def test_segments_that_never_came_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
