@@ -179,6 +179,18 @@ async def test_servers_stay_while_their_name_is_unresolved(names: Names, monkeyp
     await servers.close()
 
 
+async def test_request_survives_the_removal_of_its_server(pools: Pools) -> None:
+    """The names are resolved again while the request begins."""
+    await pools.client._past.resolve()
+
+    async def remove() -> None:
+        pools.client._past._servers = {"127.0.0.1:1": ServerAddress("127.0.0.1:1")}
+
+    removing = asyncio.create_task(remove())
+    result = await pools.act(RESET)
+    assert removing.done() and result.versions.tolist() == [9, 3, 9, 3]
+
+
 async def test_unused_stream_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Client:
         def __init__(self, target: ServerAddress) -> None:

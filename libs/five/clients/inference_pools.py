@@ -137,12 +137,13 @@ class InferencePools:
             return await self._newest.act(sessions, policies, flags, observations, states, replayed_actions)
         servers = {int(v): "" if v == NEWEST else self._past.owner(int(v)) for v in np.unique(policies)}
         targets = sorted(set(servers.values()))
+        # Before anything is awaited: a refresh may remove a server.
+        clients = [self._past.client(server) if server else self._newest for server in targets]
         of_row = np.array([targets.index(servers[int(v)]) for v in policies])
         parts = [np.flatnonzero(of_row == i) for i in range(len(targets))]
         restored, replayed = np.flatnonzero(flags & RESTORE), np.flatnonzero(flags & REPLAY)
 
-        async def act_on(server: str, rows: npt.NDArray[np.intp]) -> ActResult:
-            client = self._past.client(server) if server else self._newest
+        async def act_on(server: str, client: InferenceClient, rows: npt.NDArray[np.intp]) -> ActResult:
             try:
                 return await client.act(
                     sessions[rows], policies[rows], flags[rows],
@@ -156,7 +157,7 @@ class InferencePools:
                 raise
 
         # Wait for all: an abandoned request would step its sessions unnoticed.
-        found = await asyncio.gather(*(act_on(server, rows) for server, rows in zip(targets, parts, strict=True)),
+        found = await asyncio.gather(*(act_on(*each) for each in zip(targets, clients, parts, strict=True)),
                                      return_exceptions=True)
         answers = []
         for answer in found:
