@@ -184,6 +184,8 @@ def controls(run: Servers) -> None:
     state.events.append("controller", "noted")
     assert [e.what for e in state.events.last(1)] == ["noted"] and state.events.read()
     assert store.head() == 1 and len(store.records()) == 2 and store.fetch_meta(1) == {} and store.pins() == {}
+    store.pin(1, "an operation")
+    store.unpin(1)  # which makes it temporary again
     assert state.services() == []
     for role in acl.ROLES:
         assert run.client("controller", role).info()["used_memory"] > 0

@@ -127,7 +127,8 @@ VERSIONED = _users(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
 ENTRIES: Sequence[AclEntry] = (
     AclEntry("head", "head", Kind.VALUE, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),
     AclEntry("versions", "versions", Kind.FIELDS, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),
-    AclEntry("temporary", "versions:passing", Kind.SORTED, _users(OPTIMIZER)),
+    # An aborted operation unpins its versions.
+    AclEntry("temporary", "versions:passing", Kind.SORTED, _users(OPTIMIZER, CONTROLLER)),
     AclEntry("pins", "versions:pins", Kind.FIELDS, _users(EVALUATOR, OPTIMIZER, CONTROLLER)),
     # A user may publish on every channel in its rules, so publishers of games do not have this one.
     AclEntry("heads_channel", "heads", Kind.CHANNEL, _users(OPTIMIZER), _users(INFERENCE, OPPONENTS, CONTROLLER)),
