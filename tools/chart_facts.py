@@ -33,7 +33,7 @@ MOMENTS = 3
 ADAM_STEP_BYTES = 4  # a count for each parameter tensor
 
 
-def facts(config: RunConfig) -> dict[str, int]:
+def facts(config: RunConfig) -> dict[str, int | str]:
     """Return a preset's sizes: optimizers, heroes, bytes of a version and of a checkpoint, and how many are stored."""
     with torch.device("meta"):
         policy = Policy(Layout(config.game), config.model)
@@ -46,6 +46,7 @@ def facts(config: RunConfig) -> dict[str, int]:
         "heroes_per_team": config.game.heroes_per_team,
         # float32, whatever the preset says: a values file may set store.publish_dtype, and memory must suffice for it.
         "parameter_bytes": sum(t.nbytes for t in tensors.values()),
+        "publish_dtype": config.store.publish_dtype,
         "checkpoint_bytes": checkpoint,
         "keep_versions": config.store.keep_versions,
         "versions_in_grace": math.ceil(config.store.grace_seconds / version_seconds(config)),

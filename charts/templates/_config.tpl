@@ -76,12 +76,16 @@ The run's configuration: a preset, what the values override in it, and the addre
 
 {{/*
 Archived versions that fit into half of the release's own claim; checkpoints, replays, pinned and the newest versions have the
-other half.
+other half. Nothing where run.overrides changes the model's size.
 */}}
 {{- define "five.maxArchived" -}}
 {{- $facts := include "five.facts" . | fromYaml }}
+{{- $dtype := dig "store" "publish_dtype" $facts.publish_dtype .Values.run.overrides }}
+{{- $version := ternary (divf $facts.parameter_bytes 2) $facts.parameter_bytes (eq $dtype "bfloat16") }}
 {{- $half := divf (include "five.kept.bytes" (toString .Values.blobs.size) | float64) 2 }}
-{{- min 10000 (max 2 (divf $half $facts.parameter_bytes | int64)) }}
+{{- if not (omit (dig "model" dict .Values.run.overrides) "precision") }}
+{{- min 10000 (max 2 (divf $half $version | int64)) }}
+{{- end }}
 {{- end }}
 
 {{/* What the chart alone knows of the run. run.overrides may add to it and never contradict it (_validate.tpl). */}}
@@ -98,7 +102,9 @@ store:
   series_records: {{ include "five.seriesRecords" . }}
   {{- end }}
   {{- if not (or .Values.blobs.url .Values.blobs.existingClaim (hasKey (dig "store" dict .Values.run.overrides) "max_archived")) }}
-  max_archived: {{ include "five.maxArchived" . }}
+  {{- with include "five.maxArchived" . | trim }}
+  max_archived: {{ . }}
+  {{- end }}
   {{- end }}
 blobs:
   url: {{ .Values.blobs.url | default "/var/lib/five/blobs" }}
@@ -211,6 +217,12 @@ key path. Call with a component; a rollout's pod has the games' beside it.
 {{- if $here }}{{ $here = hasKey $at.value $key }}{{ end }}
 {{- $_ := set $at "there" $here }}
 {{- if $here }}{{ $_ := set $at "value" (get $at.value $key) }}{{ end }}
+{{- end }}
+{{- /* These follow from sizes of memory and disk, which grow without a restart; a later one adopts them. */}}
+{{- if eq $path "store" }}
+{{- range $key := list "series_records" "max_archived" }}
+{{- if not (hasKey (dig "store" dict $.root.Values.run.overrides) $key) }}{{ $_ := set $at "value" (omit $at.value $key) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- if $at.there }}{{ $_ := set $part $path $at.value }}{{ end }}
 {{- end }}

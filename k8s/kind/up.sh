@@ -44,7 +44,7 @@ if [ "$BUILD" != 0 ]; then
 fi
 for image in "${images[@]}"; do
   docker image inspect "$image" >/dev/null 2>&1 || docker pull "$image" ||
-    die "image $image is neither on this machine nor can it be pulled; build it (make images) or docker load it"
+    die "image $image is neither on this machine nor can it be pulled; build it (make images, for GPUs with FLAVOUR=cuda) or docker load it"
 done
 
 if ! kind get clusters 2>/dev/null | grep -qx "$CLUSTER"; then

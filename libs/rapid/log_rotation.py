@@ -11,18 +11,21 @@ OLD_LOGS = 2  # older parts that are kept: NAME.log.1, then NAME.log.2
 
 
 def rotate(path: Path, limit: int = LOG_BYTES) -> bool:
-    """Copy a log of at least ``limit`` bytes to NAME.log.1 and empty it. Return whether this was done.
+    """Copy a log of at least ``limit`` bytes, or its last 2 * ``limit``, to NAME.log.1 and empty it. Return whether
+    this was done.
 
     The process keeps its open file, which must be in append mode. What it writes between the copy and the emptying is
     lost. Raises OSError; the log then stays as it is.
     """
     try:
-        if path.stat().st_size < limit:
+        size = path.stat().st_size
+        if size < limit:
             return False
     except FileNotFoundError:
         return False
     parts = [path.with_name(f"{path.name}.{number}") for number in range(1, OLD_LOGS + 1)]
     with path.open("r+b") as log:
+        log.seek(max(size - 2 * limit, 0))  # a log of an earlier release may be larger than the free disk
         with replacing(parts[0]) as copy:
             shutil.copyfileobj(log, copy, 1 << 20)
             for newer, older in reversed(list(pairwise(parts))):

@@ -43,6 +43,7 @@ from rapid.rpc.fencing_epoch import is_stale_epoch
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
+from rapid.store.errors import Corrupt
 from rapid.store.lineage import current_line_filter
 from rapid.store.live_channel import LiveChannel
 from rapid.store.parameters import ParameterStore
@@ -96,7 +97,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
                               limit_recordings)
     try:
         await asyncio.to_thread(limit_recordings)
-    except OSError as error:
+    except (OSError, Corrupt) as error:
         log.warning("old recordings are not removed yet: %s", error)
     rng = np.random.default_rng(service.config.seed)
 

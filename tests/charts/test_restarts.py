@@ -48,6 +48,13 @@ def test_a_key_that_all_read_restarts_all() -> None:
     assert restarted("run.overrides.services.dota_env.threads=2") == ["rollout"], "the games are in its pods"
 
 
+def test_larger_stores_restart_no_service() -> None:
+    """The limits that the chart derives from their sizes hold from a pod's next start on."""
+    assert restarted("blobs.size=10Gi") == []
+    assert restarted("redis.state.maxmemory=256mb") == ["redis-state"]
+    assert restarted("run.overrides.store.max_archived=7") == restarted("run.overrides.telemetry.log_json=true")
+
+
 def test_games_in_pods_of_their_own_restart_by_themselves() -> None:
     apart = ("dotaEnv.placement=deployment",)
     before, after = ({name: meta["annotations"] for name, meta, _ in pods(objects(Values("games", sets=sets)))

@@ -162,13 +162,17 @@ def test_archived_versions_fit_into_half_of_the_claim(values: Values, tmp_path: 
     size = int(storage[:-2]) << {"Gi": 30, "Ti": 40}[storage[-2:]]
     facts = yaml.safe_load((CHART / "files/presets.yaml").read_text())
     version = facts[yaml.safe_load(run_config(values))["preset"]]["parameter_bytes"]
+    version /= 2 if loaded(values, tmp_path).store.publish_dtype == "bfloat16" else 1
     assert most in (size // (2 * version), StoreConfig().max_archived) and most * version <= size / 2
 
 
 @pytest.mark.parametrize(("sets", "most"), [
     (("run.preset=gpu-node",), 206), (("run.preset=gpu-node", "blobs.size=1500G"), 10_000),
-    (("run.preset=rerun", "redis.params.maxmemory=8gb"), 17), (("run.preset=laptop-1v1", "blobs.size=512Mi"), 219),
-    (("run.preset=rerun", "redis.params.maxmemory=8gb", "blobs.size=1Gi"), 2)])
+    (("run.preset=rerun", "redis.params.maxmemory=8gb"), 34), (("run.preset=laptop-1v1", "blobs.size=512Mi"), 219),
+    (("run.preset=rerun", "redis.params.maxmemory=8gb", "blobs.size=1Gi"), 2),
+    (("run.preset=gpu-node", "run.overrides.store.publish_dtype=bfloat16"), 412),
+    (("run.preset=gpu-node", "run.overrides.model.lstm=64", "redis.params.maxmemory=1gb"), 10_000),
+    (("run.overrides.store.max_archived=0",), 0)])
 def test_claim_bounds_the_archive(sets: tuple[str, ...], most: int, tmp_path: Path) -> None:
     assert loaded(Values(" ".join(sets), sets=sets), tmp_path).store.max_archived == most
 

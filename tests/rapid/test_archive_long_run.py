@@ -14,7 +14,7 @@ from rapid.config import StoreConfig
 from rapid.store import archive as archive_module
 from rapid.store import archive_policy
 from rapid.store.archive import VersionArchive
-from rapid.store.errors import VersionMissing
+from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
@@ -158,6 +158,22 @@ def test_full_archive_is_thinned_a_few_versions_a_publish(full: VersionArchive, 
     assert all(before - after <= archive_module.THINNED for before, after in pairwise([30, *left]))
     assert numbered(blobs) == recorded(database) == KEPT_OF_FULL and database.zcard(KEYS.temporary) == 0
     assert full.pins() == {10: "ten", 50: "fifty"}
+
+
+@pytest.mark.usefixtures("short")
+def test_damaged_name_stops_no_publish(full: VersionArchive, blobs: BlobStore, database: redis.Redis,
+                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    remove = blobs.remove_ref
+
+    def removed(name: str) -> None:
+        if name.endswith("20"):
+            raise Corrupt(f"name {name!r} is damaged")
+        remove(name)
+
+    monkeypatch.setattr(blobs, "remove_ref", removed)
+    for _ in range(20):
+        full.prune(299)
+    assert numbered(blobs) == sorted({*KEPT_OF_FULL, 20, 120, 220}) and database.zcard(KEYS.temporary) == 0
 
 
 @pytest.mark.usefixtures("short")

@@ -21,6 +21,12 @@ def test_large_log_is_rotated_below_its_writer(tmp_path: Path) -> None:
         "a.log": b"new", "a.log.1": b"44444444tail", "a.log.2": b"33333333tail"}
 
 
+def test_end_of_a_larger_log_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"a log of an earlier release")
+    assert rotate(tmp_path / "a.log", 5)
+    assert (tmp_path / "a.log.1").read_bytes() == b"er release"
+
+
 def test_failed_copy_keeps_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError("No space left on device")

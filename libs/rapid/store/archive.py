@@ -7,6 +7,7 @@ archived or among the newest `KEPT_RECORDS`.
 """
 
 import json
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
 
 Array = npt.NDArray[Any]
+log = logging.getLogger(__name__)
 Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, names of bfloat16 arrays
 
 KEPT_RECORDS = 10_000  # of the newest versions: 2 MB; a publisher restores the newest 64 (rapid.store.recent_versions)
@@ -173,7 +175,10 @@ class VersionArchive:
                     self._record_blob(version, None)
                 else:
                     self._state.hdel(self._keys.versions, str(version))
-                self._blobs.remove_ref(self._name(version))
+                try:
+                    self._blobs.remove_ref(self._name(version))
+                except Corrupt as error:  # others write to the store too; its blob stays
+                    log.warning("archived version=%d is not removed: %s", version, error)
             self._state.zrem(self._keys.temporary, str(version))
         self._remove_records(head)
 

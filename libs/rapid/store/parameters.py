@@ -279,7 +279,7 @@ class ParameterStore:
         head = self.head()
         if head is None:
             return []
-        multiples = ArchivePolicy.of(self._config).multiples(head)[:self._config.max_archived or 10 * PAGE]
+        multiples = ArchivePolicy.of(self._config).multiples(head)[:None if self._config.max_archived else 10 * PAGE]
         newest = range(max(head + 1 - max(2 * self._config.keep_archived, PAGE), 0), head + 1)
         numbers = sorted({*newest, *multiples, *self.pins()}, reverse=True)
         found = (r for start in range(0, len(numbers), PAGE) for r in self.records_of(numbers[start:start + PAGE]))
