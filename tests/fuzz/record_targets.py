@@ -300,7 +300,7 @@ TARGETS = [
     json_target("faults", _hash(KEYS.documents, "faults", lambda: read_faults(run_state())), {"rollout-0": "exit 1"},
                 decoders=("rapid/store/faults.py:read_faults",)),
     json_target("table", _hash(KEYS.table("t"), "a", lambda: run_state().table("t").all()), {"a": [1, 2.5]},
-                decoders=("rapid/store/tables.py:Table.get", "rapid/store/tables.py:Table._parsed")),
+                decoders=("rapid/store/tables.py:Table.parse",)),
     json_target("replicated-table", replicated, [0.5, 3, 2],
                 decoders=("rapid/store/replicated_table.py:ReplicatedTable._load",
                           "rapid/store/replicated_table.py:ReplicatedTable._apply")),

@@ -11,6 +11,7 @@ from dota.replay import Replay
 from dota.spectator.recording import SUFFIX, Recording
 from five.protos.v1 import evaluator_pb2
 from five.services.evaluator import match_progress
+from five.services.evaluator.recording import StoredRecordings
 from five.services.evaluator.service import EvaluatorService
 from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, StatusCode
@@ -77,11 +78,12 @@ async def test_repeated_match_resumes_after_ended_games(table: Table, tmp_path: 
 async def test_restarted_game_is_recorded_again(tmp_path: Path) -> None:
     """Inference loses its sessions, so the games restart with other seeds."""
     service = evaluator(tmp_path / "replays", Noop(forget_at=10), None)
-    service.blobs = BlobStore(str(tmp_path / "blobs"))
+    blobs = BlobStore(str(tmp_path / "blobs"))
+    service.stored = StoredRecordings(blobs, service.run)
     answer = await service.PlayMatch(request("m-1", games=2, replay=True), None)
     path = Path(answer.replay_path)
     steps = sum(1 for _ in play(Replay.load(path)))
-    (view := tmp_path / "game.view").write_bytes(service.blobs.get(f"replays/{path.stem}{SUFFIX}"))
+    (view := tmp_path / "game.view").write_bytes(blobs.get(f"{service.run}/replays/{path.stem}{SUFFIX}"))
     assert sum(1 for _ in Recording.load(view).steps()) == steps > 20
 
 
