@@ -42,6 +42,14 @@ def test_time_between_two_trainings_is_no_training(run: RunFolder, tmp_path: Pat
     assert training_facts(run, ended_run(tmp_path / "third").config, 2, {}).hours == 0.75  # before the first row
 
 
+def test_progress_of_an_older_version_is_that_of_the_point_before_it(run: RunFolder, tmp_path: Path) -> None:
+    older = [{"version": v, "minutes": 60.0 * v, "stopped_seconds": 900.0 * v, "hero_steps": 1e5 * v} for v in (1, 3)]
+    rows = [{"version": 50, "minutes": 9e4, "hero_steps": 9e9}]
+    run.records.write_text(json.dumps({"versions": rows, "ratings": [], "older": older}))
+    found = training_facts(run, ended_run(tmp_path / "other").config, 4, {})
+    assert (found.hero_steps, found.hours) == (300_000, 2.25)
+
+
 def test_a_person_may_correct_them(run: RunFolder, tmp_path: Path) -> None:
     config = ended_run(tmp_path / "other").config
     found = training_facts(run, config, 2, {"command": "make train", "hours": 0.5}, "a cup of coffee")

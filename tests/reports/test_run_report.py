@@ -156,13 +156,17 @@ def test_records_of_a_short_run_are_written_whole(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_records_are_written(tmp_path: Path) -> None:
-    versions = [Record(f"{i}-0", 1000.0 + 10 * i + 500 * (i > 7), {"version": i, "seconds": 10.0})
-                for i in range(25_000)]
+    versions = [Record(f"{i}-0", 1000.0 + 10 * i + 500 * (i > 7), {"version": i, "seconds": 10.0,
+                                                                        "hero_steps": 1e3 * i}) for i in range(25_000)]
     path = tmp_path / "records.json"
     save_records(run(versions=versions), path)
     saved = json.loads(path.read_text())
     assert [row["version"] for row in saved["versions"]] == list(range(5000, 25_000))
     assert saved["stopped_seconds"] == 500.0
+    older = saved["older"]
+    assert [row["version"] for row in older] == list(range(0, 5000, 8)), "at most 1,000 points, 8 versions apart"
+    assert older[0] == {"version": 0, "minutes": 0.0, "stopped_seconds": 0.0, "hero_steps": 0.0}
+    assert older[1] == {"version": 8, "minutes": 580 / 60, "stopped_seconds": 500.0, "hero_steps": 8000.0}
     assert not list(tmp_path.glob(".*"))
 
 

@@ -55,7 +55,10 @@ def _progress(folder: RunFolder, version: int) -> dict[str, Any]:
         saved = json.loads(folder.records.read_text(encoding="utf-8"))
         upto = [row for row in saved["versions"] if row["version"] <= version]
         if not upto:
-            return {}
+            older = [row for row in saved.get("older", ()) if row["version"] <= version]
+            return {} if not older else {
+                "hero_steps": int(older[-1]["hero_steps"]),
+                "hours": round((60 * older[-1]["minutes"] - older[-1]["stopped_seconds"]) / 3600, 2)}
         # Minutes are those since the run began. A longer gap than a version took is a time in which it did not train.
         gaps = [60 * (row["minutes"] - before["minutes"]) - row.get("seconds", math.inf)
                 for before, row in pairwise(upto)]

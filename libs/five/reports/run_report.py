@@ -5,13 +5,14 @@ events and newest recording with the console's components.
 """
 
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,44 +30,70 @@ EVENTS = 500  # events of a report
 POINTS = 400  # points of a curve
 MAX_FILM = 24 << 20  # bytes of the largest recording in a report
 NEWEST_RECORDS = 20_000  # of a kind that are held whole; at least evidence.EVIDENCE_GAMES
+OLDER_RECORDS = 1000  # older ones at most whose progress is held
 RECENT_RECORDS = 50  # of which the figures show the median
 STOP_SECONDS = 60.0  # of a time without an optimizer; shorter gaps are a version's publication
+
+
+class Held(NamedTuple):
+    """A record as JSON text, several times smaller than its dict. ``stopped``: earlier seconds without an optimizer."""
+
+    id: str
+    at: float
+    text: str
+    stopped: float
 
 
 class RecordHistory:
     """Records of one kind: the numbers of all of them, and the newest ones whole.
 
-    A months-long run has too many for memory. The newest are held as JSON, several times smaller than their dicts.
+    A months-long run has too many for memory. Of older ones the progress of training stays, at points whose distance
+    doubles as the run grows.
     """
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
         self.columns = Columns()
         self.count = 0
-        self._newest: deque[tuple[str, float, str]] = deque(maxlen=NEWEST_RECORDS)
+        self._newest: deque[Held] = deque(maxlen=NEWEST_RECORDS)
+        self._older: list[Held] = []
+        self._distance = 1  # of the older ones
         for record in records:
             self.append(record)
 
     def append(self, record: Record) -> None:
         """Append one record."""
+        if len(self._newest) == self._newest.maxlen and (self.count - len(self._newest)) % self._distance == 0:
+            self._older.append(self._newest[0])
+            if len(self._older) > OLDER_RECORDS:
+                self._older, self._distance = self._older[::2], 2 * self._distance
         self.columns.append(record)
-        self._newest.append((record.id, record.at, json.dumps(record.values)))
+        last = self._newest[-1] if self._newest else None
+        gap = 0.0 if last is None else record.at - last.at - record.values.get("seconds", math.inf)
+        stopped = (0.0 if last is None else last.stopped) + (gap if gap > STOP_SECONDS else 0.0)
+        self._newest.append(Held(record.id, record.at, json.dumps(record.values), stopped))
         self.count += 1
 
     def newest_first(self) -> Iterator[Record]:
         """Yield the newest records, at most `NEWEST_RECORDS`."""
-        return (Record(identity, at, json.loads(text)) for identity, at, text in reversed(self._newest))
+        return (Record(held.id, held.at, json.loads(held.text)) for held in reversed(self._newest))
 
     def rows(self, began: float) -> Iterator[str]:
         """Yield the newest records as JSON objects, oldest first, each with the minutes since the run began."""
-        for _, at, text in self._newest:
-            minutes = f'"minutes": {json.dumps((at - began) / 60.0)}'
-            yield f"{{{minutes}}}" if text == "{}" else f"{{{minutes}, {text[1:]}"
+        for held in self._newest:
+            minutes = f'"minutes": {json.dumps((held.at - began) / 60.0)}'
+            yield f"{{{minutes}}}" if held.text == "{}" else f"{{{minutes}, {held.text[1:]}"
+
+    def older_rows(self, began: float) -> list[dict[str, Any]]:
+        """Return the progress of training at some older records: version, minutes since the run began, of them stopped
+        seconds, and hero-steps."""
+        found = [(held, json.loads(held.text)) for held in self._older]
+        return [{"version": values["version"], "minutes": (held.at - began) / 60.0, "stopped_seconds": held.stopped,
+                 "hero_steps": values["hero_steps"]}
+                for held, values in found if {"version", "hero_steps"} <= set(values)]
 
     def stopped_seconds(self) -> float:
         """Return the time without an optimizer before the oldest of the newest records."""
-        before = self.columns.length - len(self._newest) + 1
-        gaps = np.diff(self.columns.at[:before]) - self.columns.column("seconds")[1:before]
-        return float(gaps[gaps > STOP_SECONDS].sum())
+        return self._newest[0].stopped if self._newest else 0.0
 
 
 @dataclass(frozen=True)
@@ -180,10 +207,13 @@ def save_records(run: RunRecords, path: Path) -> None:
     """Write the newest records of versions and ratings as JSON, atomically.
 
     Each has the minutes since the run began. ``stopped_seconds``: the time without an optimizer before the first one.
+    ``older``: the progress of training at some versions before it.
     """
     head: dict[str, Any] = {"name": run.name, "began": run.began}
     if stopped := run.versions.stopped_seconds():
         head["stopped_seconds"] = stopped
+    if older := run.versions.older_rows(run.began):
+        head["older"] = older
     with replacing(path) as file:
         file.write(json.dumps(head)[:-1].encode())
         for kind, records in (("versions", run.versions), ("ratings", run.ratings)):
