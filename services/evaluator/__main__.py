@@ -65,13 +65,7 @@ def newest_kept(parameters: ParameterStore, every: int) -> int | None:
 async def is_outage(error: CallFailed, client: InferencePools) -> bool:
     """Return whether games were lost because no server responds. A version that cannot be loaded is no outage, although
     its error may be retried as well."""
-    if not error.may_retry:
-        return False
-    try:
-        await client.model()
-    except CallFailed as failure:
-        return failure.may_retry
-    return False
+    return error.may_retry and not await client.responds()
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: InferencePools,

@@ -87,6 +87,12 @@ async def test_request_for_one_pool_ignores_the_other(pools: Pools) -> None:
         await pools.act(RESET)
 
 
+async def test_a_pool_that_does_not_respond_is_noticed(pools: Pools) -> None:
+    assert await pools.client.responds()
+    await pools.past_server.stop(0)
+    assert not await pools.client.responds()
+
+
 def test_rendezvous_hashing_is_stable() -> None:
     servers = [f"10.0.0.{i}:50051" for i in range(8)]
     before = {v: owner_server(v, servers) for v in range(4000)}

@@ -24,7 +24,7 @@ from tests.services.test_rating_loop import loop as rating_loop
 
 
 class Failing(Noop):
-    """Inference servers whose next ``failures`` requests fail; ``responds`` tells whether they describe their model."""
+    """Inference servers whose next ``failures`` requests fail; ``responds``: whether they answer otherwise."""
 
     def __init__(self, failures: int, responds: bool) -> None:
         super().__init__()
@@ -37,9 +37,8 @@ class Failing(Noop):
             raise CallFailed(StatusCode.UNAVAILABLE, "inference:7003", "Act", "refused by the test")
         return await super().act(*arguments)
 
-    async def model(self) -> None:
-        if not self._responds:
-            raise CallFailed(StatusCode.UNAVAILABLE, "inference:7003", "GetModel", "refused by the test")
+    async def responds(self) -> bool:
+        return self._responds
 
 
 class Lifecycle:

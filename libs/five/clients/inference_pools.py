@@ -35,6 +35,7 @@ Ints = npt.NDArray[np.int64]
 log = logging.getLogger(__name__)
 REFRESH_SECONDS = 15.0  # between name resolutions
 AWAY_SECONDS = 30.0  # for which a lost server is skipped
+ASKED = 3  # past servers at most that are asked whether any responds
 IDLE_SECONDS = 120.0  # after which an unused stream is closed
 
 
@@ -42,6 +43,15 @@ def owner_server(version: int, servers: Sequence[str]) -> str:
     """Return the server, of at least one, that owns a past version."""
     return max(servers, key=lambda server: (
         blake2b(f"{version}/{server}".encode(), digest_size=8).digest(), server))
+
+
+async def does_respond(client: InferenceClient) -> bool:
+    """Return whether a server of the client answers, if only with a refusal."""
+    try:
+        await client.model()
+    except CallFailed as failure:
+        return not failure.may_retry
+    return True
 
 
 class PastServers:
@@ -97,6 +107,12 @@ class PastServers:
             self._clients[server] = self._connect(self._servers[server])
         self._last_used[server] = asyncio.get_running_loop().time()
         return self._clients[server]
+
+    async def responds(self) -> bool:
+        """Return whether a server responds, of `ASKED` that are asked."""
+        await self.resolve()
+        servers = sorted(self._servers, key=lambda server: self._away.get(server, 0.0))[:ASKED]
+        return any(await asyncio.gather(*(does_respond(self.client(server)) for server in servers)))
 
     def mark_lost(self, server: str) -> None:
         """Skip a server for a while, because it did not respond."""
@@ -188,6 +204,10 @@ class InferencePools:
     async def model(self) -> ModelInfo:
         """Return the model of the newest version's servers. Raise CallFailed."""
         return await self._newest.model()
+
+    async def responds(self) -> bool:
+        """Return whether a server of the newest version responds, and one of past versions."""
+        return await does_respond(self._newest) and (self._shared or await self._past.responds())
 
     async def close(self) -> None:
         """Close all streams."""
