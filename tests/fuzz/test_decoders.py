@@ -35,6 +35,7 @@ TRUSTED = {
     "dota/vec_game.py:VecGame.commands": OWN_OUTPUT,
     "dota/vec_game.py:VecGame.slot_units": OWN_OUTPUT,
     "five/reports/run_report.py:RecordHistory.newest_first": OWN_OUTPUT,
+    "five/reports/run_report.py:RecordHistory.older_rows": OWN_OUTPUT,
     "rapid/codec.py:register": OWN_OUTPUT,
     "rapid/packed_array.py:PackedRows.present": OWN_OUTPUT,
     "five/agent/surgery/steps/game.py:ChangeGame._is_json": OWN_OUTPUT,
