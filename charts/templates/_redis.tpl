@@ -159,7 +159,7 @@ limits:
 {{- end }}
 
 {{/*
-Records of each series that fit into redis-state: with a version and a game in 8 kB, of which they take 4.7, the rest of the
+Records of each series that fit into redis-state: with a version and a game in 8 kB, of which they take 4.1, the rest of the
 state has room.
 */}}
 {{- define "five.seriesRecords" -}}

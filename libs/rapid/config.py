@@ -100,7 +100,7 @@ class StoreConfig(Section):
                               "pinned versions and the newest 100. The newer half stays; of the older ones every "
                               "second is removed whenever they exceed the other half. 0: no limit.")
     series_records: int = Field(100_000, ge=1000, le=200_000, description="Newest records that the state Redis keeps "
-                                "of each series (versions, games, ratings), at 3.5 kB a version and 1.2 a game.")
+                                "of each series (versions, games, ratings), at 3.2 kB a version and 0.9 a game.")
     node_folder: str = Field("", description="Folder in memory that the processes of one node share: one of them "
                              "reads a version from Redis, the others read its file. Empty: each reads from Redis.")
     publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Dtype of published matrices; "

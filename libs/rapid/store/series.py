@@ -29,7 +29,7 @@ class Record(NamedTuple):
 class Series:
     """The series of one run. ``length`` caps each kind, approximately; writers pass ``store.series_records``."""
 
-    def __init__(self, state: redis.Redis, run: str, length: int = 200_000) -> None:
+    def __init__(self, state: redis.Redis, run: str, length: int = 100_000) -> None:
         self._redis = state
         self._keys = Keys(run)
         self._length = length
