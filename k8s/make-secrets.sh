@@ -6,7 +6,7 @@
 # RELEASE (five) is the release's name, RUN the run's (the release's, unless run.name is set). Names begin as the chart's
 # do: with RELEASE, and with RELEASE-five where RELEASE has no "five" in it; FULLNAME is fullnameOverride. FILE keeps the
 # secrets themselves, as deploy/compose/make-env.sh has them, so that they can be made again; without it they are in the
-# manifests alone. An operator's and a viewer's token are in the Secret five-operator-token, which no pod is given.
+# manifests alone. An operator's and a viewer's token are in the Secret NAME-operator-token, which no pod is given.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 release=${RELEASE:-five}

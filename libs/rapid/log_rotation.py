@@ -14,8 +14,8 @@ def rotate(path: Path, limit: int = LOG_BYTES) -> bool:
     """Copy a log of at least ``limit`` bytes, or its last 2 * ``limit``, to NAME.log.1 and empty it. Return whether
     this was done.
 
-    The process keeps its open file, which must be in append mode. What it writes between the copy and the emptying is
-    lost. Raises OSError; the log then stays as it is.
+    The process keeps its open file, which must be in append mode. Lines written between copy and truncation are lost.
+    Raises OSError; the log then stays as it is.
     """
     try:
         size = path.stat().st_size

@@ -137,7 +137,7 @@ class BucketFiles:
         """Do nothing: a bucket has no folders."""
 
     def remove_partial(self, prefix: str, seconds: float) -> int:
-        """Do nothing: a rule of the bucket removes incomplete uploads, which are no files yet."""
+        """Do nothing: incomplete uploads are invisible, and a rule of the bucket removes them."""
         return 0
 
 

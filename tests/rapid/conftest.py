@@ -1,5 +1,6 @@
 """Fixtures of the platform's tests: real Redis servers and real gRPC servers on this machine."""
 
+import json
 import logging
 import os
 import secrets
@@ -18,6 +19,8 @@ from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.access import ACCESS, Audience, Caller
 from rapid.rpc.callers import KnownCallers
 from rapid.rpc.server import RpcServer, serve
+from rapid.store.archive import VersionArchive
+from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
 from tests.rapid.acl_servers import Servers
@@ -170,3 +173,12 @@ def state(database: redis.Redis) -> RunState:
     run.create({}, "test")
     run.transition(Status.RUNNING, "test")
     return run
+
+
+@pytest.fixture
+def archive(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> VersionArchive:
+    """Archive with versions 0 to 11 recorded, whose multiples of 4 and newest two stay."""
+    config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
+    database.hset(Keys("r").versions, mapping={str(version): json.dumps(
+        {"digest": f"d{version}", "bytes": 8, "created_at": 1.0}) for version in range(12)})
+    return VersionArchive(database, "r", config, blobs)

@@ -23,15 +23,6 @@ from tests.rapid.test_archive import numbered, recorded
 KEYS = Keys("r")
 
 
-@pytest.fixture
-def archive(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> VersionArchive:
-    """Archive with versions 0 to 11 recorded, whose multiples of 4 and newest two stay."""
-    config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
-    database.hset(KEYS.versions, mapping={str(version): json.dumps(
-        {"digest": f"d{version}", "bytes": 8, "created_at": 1.0}) for version in range(12)})
-    return VersionArchive(database, "r", config, blobs)
-
-
 # Records.
 
 

@@ -1,4 +1,4 @@
-"""Which archived versions of a long run stay."""
+"""Archived versions of a long run that stay."""
 
 from itertools import pairwise
 

@@ -121,7 +121,7 @@ def test_renaming_does_not_replace_a_newer_recording(blobs: BlobStore, tmp_path:
 
 
 def test_recordings_are_removed_by_age_and_size(blobs: BlobStore, tmp_path: Path) -> None:
-    """Of four recordings two are views in the store, one a replay in the folder, and one is both."""
+    """Two recordings are views in the store, one is a replay in the folder, and one is both."""
     folder, stored = tmp_path / "replays", StoredRecordings(blobs, "trial")
     folder.mkdir()
     entries = ("version-9-random-0", "version-8-random-0", "version-8", "version-7")

@@ -1,4 +1,4 @@
-"""Which multiples of ``store.archive_every`` stay in the archive of a long run, decided from their numbers alone.
+"""Choice of the multiples of ``store.archive_every`` that stay in the archive of a long run, by their numbers alone.
 
 The newest half of ``store.max_archived`` versions are dense. Older ones are thinned to multiples of archive_every * 2^k
 with the smallest k at which they fit into the other half, so their spacing doubles as the run grows.
