@@ -15,8 +15,8 @@ from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Object, Values, fi
 from tests.charts.test_network import services_of
 
 DEFAULTS = Values("defaults")
-# Memory in the state Redis by MEMORY USAGE: 284 versions, 2,268 games and their idempotency keys of laptop-5v5 took 3,144,
-# 847 and 124 bytes each.
+# Memory in the state Redis by MEMORY USAGE: 284 versions, 2,268 games and their idempotency keys of laptop-5v5 took
+# 3,144, 847 and 124 bytes each.
 VERSION_BYTES, GAME_BYTES, KEY_BYTES = 3200, 900, 130
 
 
