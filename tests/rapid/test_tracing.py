@@ -14,7 +14,7 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 
-from five.cli.train import prepare
+from five.cli.run_preparation import prepare
 from five.local.cluster import free_ports
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from five.run.load import ConfigError
