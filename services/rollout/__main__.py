@@ -23,8 +23,9 @@ from five.run.load import load
 from five.services.rollout.bot_games import BotGames
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
-from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
+from five.services.rollout.game_group import GameGroup, ring_capacity
 from five.services.rollout.game_log import GameLog
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import RolloutMeter

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,59 +15,21 @@ from dota.rewards import SIGNALS
 from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
 from five.agent.learning.segments import Bootstrap
-from five.agent.schedules import Hyperparameters
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
-from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import Bools, EnvSlots
-from five.services.rollout.environment import Environment, StepResult
+from five.services.rollout.environment import StepResult
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.group_progress import GroupProgress
-from five.services.rollout.live_broadcast import LiveBroadcast
-from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, side_outcomes
-from five.services.rollout.middle_games import GameSnapshot, SnapshotRing
-from five.services.rollout.past_opponent import PastOpponent
-from five.services.rollout.policy_inference import Inference, InferenceLost, PastVersionMissing, act, replay_and_act
-from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
-from five.services.rollout.sender import Sender
+from five.services.rollout.matchmaking import DRAW, GameRecord, side_outcomes
+from five.services.rollout.middle_games import GameSnapshot
+from five.services.rollout.policy_inference import InferenceLost, PastVersionMissing, act, replay_and_act
+from five.services.rollout.segment_builder import SegmentBuilder
 from five.services.rollout.step_buffer import SIDES, StepBuffer
 from rapid.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
 MAX_PAUSE_SECONDS = 5.0
-
-
-class PlayGate(Protocol):
-    """Says when games may continue, by the run's status and the process's shutdown."""
-
-    @property
-    def is_stopping(self) -> bool: ...
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the run is paused; False while stopping."""
-        ...
-
-    async def wait_until_active(self) -> None:
-        """Wait while the run is paused; return at once while stopping."""
-        ...
-
-
-@dataclass
-class GroupDependencies:
-    """Other parts of the process that a group uses."""
-
-    environment: Environment
-    inference: Inference
-    matchmaker: Matchmaker
-    sender: Sender
-    gate: PlayGate
-    schedule_values: Callable[[int, float], ScheduleValues]
-    hyperparameters: Callable[[int], Hyperparameters]
-    on_game: Callable[[dict[str, Any]], None] = lambda record: None
-    assign_variant: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL
-    snapshots: SnapshotRing | None = None  # of the process; None where games have no snapshots
-    broadcast: LiveBroadcast | None = None
-    past: PastOpponent | None = None
 
 
 @dataclass

@@ -25,7 +25,8 @@ from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
+from five.services.rollout.game_group import GameGroup, ring_capacity
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.step_buffer import StepBuffer
