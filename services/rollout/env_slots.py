@@ -137,19 +137,24 @@ class EnvSlots:
         for name, state in self.boundary_states.items():
             self.sample_states[name][0, game] = state[game]
 
-    def record_states(self, step: int, rows: Ints, states: Mapping[str, Array],
-                    predictions: Mapping[str, Array]) -> None:
-        """Record states [len(rows), ...] and auxiliary predictions of sides at a sample boundary; ``rows`` index [G *
-        2]."""
+    def record_predictions(self, rows: Ints, predictions: Mapping[str, Array]) -> None:
+        """Record auxiliary predictions [len(rows), ...] of sides at a sample boundary; ``rows`` index [G * 2]."""
         games, sides = rows // SIDES, rows % SIDES
-        sample = (step - self.start[games]) // self._unroll
-        self.boundary[games, sides] = step
-        for name, state in states.items():
-            self.boundary_states[name][games, sides] = state
-            self.sample_states[name][sample, games, sides] = state
         for name, prediction in predictions.items():
             kept = self.boundary_predictions.get(name)
             if kept is None or kept.shape[2:] != prediction.shape[1:]:
                 kept = np.zeros((*self.boundary.shape, *prediction.shape[1:]), prediction.dtype)
                 self.boundary_predictions[name] = kept
             kept[games, sides] = prediction
+
+    def record_states(self, step: int, rows: Ints, states: Mapping[str, Array]) -> None:
+        """Record states [len(rows), ...] of sides at a sample boundary; ``rows`` index [G * 2].
+
+        Cut a segment that ends there first, because the next segment's states replace its states.
+        """
+        games, sides = rows // SIDES, rows % SIDES
+        sample = (step - self.start[games]) // self._unroll
+        self.boundary[games, sides] = step
+        for name, state in states.items():
+            self.boundary_states[name][games, sides] = state
+            self.sample_states[name][sample, games, sides] = state

@@ -173,36 +173,37 @@ class GameGroup:
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
         sample_starts = rows[np.flatnonzero(slots.flags(step).ravel()[rows] & WANT_STATE)]
-        full = np.union1d(slots.full_segments(step), self._games_over_limit(step))
-        if len(full):
-            answer_row = {int(row): i for i, row in enumerate(sample_starts)}
-            for game in full.tolist():
-                self._cut_segments(game, step, self._bootstraps(game, row, answer_row, answer))
-            slots.start_segment(full, step)
         if len(sample_starts):
-            self._record_prediction(step, sample_starts, answer)
-            slots.record_states(step, sample_starts, answer.states, answer.auxiliary)
+            self._record_sample_starts(step, sample_starts, answer)
         progress.team_steps += len(rows)
         progress.hero_steps += answer.values.size
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 
-    def _record_prediction(self, step: int, sample_starts: npt.NDArray[np.int64], answer: ActResult) -> None:
+    def _record_sample_starts(self, step: int, rows: npt.NDArray[np.int64], answer: ActResult) -> None:
+        """Cut the segments that end before a step, and record the states and predictions of the samples that begin.
+
+        ``rows`` are the samples' sides, as indices into [G * 2]. A segment ends only where its game's sample begins.
+        """
+        slots = self.slots
+        self._record_win_prediction(step, rows, answer)
+        slots.record_predictions(rows, answer.auxiliary)
+        ended = np.union1d(slots.full_segments(step), self._games_over_limit(step))
+        if len(ended):
+            for game in ended.tolist():
+                self._cut_segments(game, step, self._bootstraps(game, step))
+            slots.start_segment(ended, step)
+        slots.record_states(step, rows, answer.states)
+
+    def _record_win_prediction(self, step: int, rows: npt.NDArray[np.int64], answer: ActResult) -> None:
         """Record the win prediction at a game's first step. The draft's evaluation uses it."""
         predictions = answer.auxiliary.get(WIN)
         if predictions is None:
             return
-        for i in np.flatnonzero(self.slots.start_step[sample_starts // SIDES] == step).tolist():
-            game, side = divmod(int(sample_starts[i]), SIDES)
-            if self._records[game].start_seconds is not None:
-                continue
-            self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
-
-    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> dict[int, Bootstrap]:
-        """Return the bootstraps at a step of the sides that inference plays."""
-        at = {side: answer_row[game * SIDES + side] for side in np.flatnonzero(self.slots.acting[game]).tolist()}
-        return {side: Bootstrap(self.buffer.values[row, game, side], {
-            name: array[i] for name, array in answer.auxiliary.items()}) for side, i in at.items()}
+        for i in np.flatnonzero(self.slots.start_step[rows // SIDES] == step).tolist():
+            game, side = divmod(int(rows[i]), SIDES)
+            if self._records[game].start_seconds is None:
+                self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
     # After the step.
 
@@ -280,10 +281,10 @@ class GameGroup:
         for game in range(self.buffer.games):
             boundary = slots.last_boundary(game)
             if boundary > slots.start[game]:
-                self._cut_segments(game, boundary, self._boundary_bootstraps(game, boundary))
+                self._cut_segments(game, boundary, self._bootstraps(game, boundary))
                 slots.split_segment(game, boundary)
 
-    def _boundary_bootstraps(self, game: int, boundary: int) -> dict[int, Bootstrap]:
+    def _bootstraps(self, game: int, boundary: int) -> dict[int, Bootstrap]:
         """Return the bootstraps at a game's last sample boundary of the sides that inference plays."""
         slots, row = self.slots, self.buffer.row(boundary)
         return {side: Bootstrap(self.buffer.values[row, game, side], {

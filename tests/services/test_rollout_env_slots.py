@@ -26,7 +26,8 @@ def slots() -> EnvSlots:
 def record(slots: EnvSlots, step: int, values: list[float], rows: list[int] | None = None, **predictions: Any) -> None:
     at = slots.rows if rows is None else np.array(rows)
     states = {"h": np.repeat(np.array(values, np.float32)[:, None], 2, axis=1)}
-    slots.record_states(step, at, states, {n: np.array(p, np.float32) for n, p in predictions.items()})
+    slots.record_predictions(at, {n: np.array(p, np.float32) for n, p in predictions.items()})
+    slots.record_states(step, at, states)
 
 
 def test_slots_are_empty_before_the_first_game() -> None:
