@@ -129,7 +129,7 @@ class RolloutBuilder:
         slots = EnvSlots(games, unroll, samples, state_specs(layout, config.model), np.random.default_rng())
         segments = SegmentBuilder(layout, config.learning, config.rewards, steps, config.game.timestep_seconds,
                                   VecGame(config.game, 1, observations=False).building_slots())
-        return GameGroup(dependencies, steps, slots, segments, unroll, samples)
+        return GameGroup(dependencies, steps, slots, segments)
 
     async def _environment(self, index: int, games: int) -> Environment:
         service, config, settings = self._service, self._service.config, self._service.config.services.rollout

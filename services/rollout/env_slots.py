@@ -91,6 +91,10 @@ class EnvSlots:
         self.target[game] = first_target or self._unroll * self._samples
         self._rows = None
 
+    def staggered_target(self, game: int) -> int:
+        """Return a length in steps for the first segment of a slot, from one sample to a full segment by slot."""
+        return self._unroll * (1 + game % self._samples)
+
     def start_segment(self, games: Ints, step: int) -> None:
         """Start the games' next segments at ``step``."""
         self.start[games] = step

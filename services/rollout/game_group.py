@@ -40,8 +40,6 @@ class GameGroup:
     buffer: StepBuffer
     slots: EnvSlots
     segments: SegmentBuilder
-    unroll: int
-    samples: int
     progress: GroupProgress = field(default_factory=GroupProgress)
 
     def __post_init__(self) -> None:
@@ -311,7 +309,7 @@ class GameGroup:
             share = (1 + game) / self.buffer.games if stagger else 1.0
             self._records[game:game + 1] = [record]  # or append it
             # First segments differ in length, and first games in their limit, so that the slots do not stay in phase.
-            first = self.unroll * (1 + game % self.samples) if stagger else None
+            first = self.slots.staggered_target(game) if stagger else None
             self.slots.start_game(game, step, match.seats, first,
                                   (record.start_seconds or 0.0) + hyper.game_seconds * share)
             self.segments.start_game(game)

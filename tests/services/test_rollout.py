@@ -134,7 +134,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
         lambda version, std: RATES, lambda version: Hyperparameters(0.0, 0.0, 0.0, 1.0, scripted, game_seconds=limit(),
                                                                      middle_fraction=middle),
         records.append, draw, snapshots)
-    group = GameGroup(dependencies, buffer, slots, segments, UNROLL, SAMPLES)
+    group = GameGroup(dependencies, buffer, slots, segments)
     if during_pause is not None:
         gate.during_pause = lambda: during_pause(group, sink)
     try:

@@ -78,6 +78,10 @@ def test_segments_are_full_at_their_own_steps(slots: EnvSlots) -> None:
     assert slots.start.tolist() == [0, UNROLL, 0]
 
 
+def test_staggered_targets_are_whole_samples(slots: EnvSlots) -> None:
+    assert [slots.staggered_target(game) for game in range(4)] == [UNROLL, 2 * UNROLL, 3 * UNROLL, UNROLL]
+
+
 def test_states_are_recorded_at_their_sample_and_boundary(slots: EnvSlots) -> None:
     record(slots, 0, [1, 2, 3, 4, 5])
     record(slots, UNROLL, [6, 7, 8, 9, 10])

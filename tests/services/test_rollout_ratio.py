@@ -133,7 +133,7 @@ async def test_learner_reproduces_behaviour_outputs() -> None:
                lambda version, std: ScheduleValues(0.5, 20.0, 1.0),
                lambda version: Hyperparameters(0.0, 0.0, 0.5, 20.0)),
         buffer, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
-        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
+        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()))
     try:
         await asyncio.wait_for(group.play(), 60)
     finally:
