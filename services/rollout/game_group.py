@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
-from five.agent.learning.segments import Bootstrap
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
 from five.services.rollout.env_slots import Bools, EnvSlots
 from five.services.rollout.environment import StepResult
@@ -24,6 +21,7 @@ from five.services.rollout.matchmaking import DRAW, GameRecord, side_outcomes
 from five.services.rollout.middle_games import GameSnapshot
 from five.services.rollout.policy_inference import InferenceLost, PastVersionMissing, act, replay_and_act
 from five.services.rollout.segment_builder import SegmentBuilder
+from five.services.rollout.segment_cutter import SegmentCutter
 from five.services.rollout.step_buffer import SIDES, StepBuffer
 from rapid.telemetry import tracing
 
@@ -46,8 +44,8 @@ class GameGroup:
         games = self.buffer.games
         self._records: list[GameRecord] = []
         self._all_games = np.arange(games, dtype=np.int32)
-        self._reward_std: float  # of the newest answer; no segment is cut before the first
-        self._traced: tuple[int, str] | None = None  # a sampled step and its trace, until its segment is cut
+        self._cutter = SegmentCutter(self.dependencies.sender, self.dependencies.schedule_values, self.buffer,
+                                     self.slots, self.segments, self._records, self.progress)
         self._net_worth = self.dependencies.environment.statistic_names.index("net_worth")
 
     @property
@@ -73,11 +71,11 @@ class GameGroup:
         await self._wait_while_paused()
         while not self.dependencies.gate.is_stopping:
             with tracing.step_span("game step", {"five.games": self.buffer.games}) as span:
-                if span is not None and (self._traced is None or step - self._traced[0] >= self.buffer.capacity):
-                    self._traced = step, span.traceparent
+                if span is not None:
+                    self._cutter.trace(step, span.traceparent)
                 await self._play_step(step)
             step += 1
-        self._cut_all_segments()
+        self._cutter.cut_all()
 
     async def _play_step(self, step: int) -> None:
         """Play a step, or the part of it that precedes the stop of the gate."""
@@ -121,7 +119,7 @@ class GameGroup:
         gate, progress = self.dependencies.gate, self.progress
         progress.is_idle = False
         while gate.is_paused:
-            self._cut_all_segments()
+            self._cutter.cut_all()
             progress.is_idle = True
             await gate.wait_until_active()
             # Cleared before the gate is read again: a paused gate followed by an idle group is then reliable.
@@ -169,7 +167,7 @@ class GameGroup:
         newest = answer.versions[slots.policies.ravel()[rows] == NEWEST]
         if len(newest):
             progress.newest_version = max(progress.newest_version, int(newest.max()))
-        self._reward_std = answer.reward_std
+        self._cutter.reward_std = answer.reward_std
         sample_starts = rows[np.flatnonzero(slots.flags(step).ravel()[rows] & WANT_STATE)]
         if len(sample_starts):
             self._record_sample_starts(step, sample_starts, answer)
@@ -188,9 +186,7 @@ class GameGroup:
         slots.record_predictions(rows, answer.auxiliary)
         ended = np.union1d(slots.full_segments(step), self._games_over_limit(step))
         if len(ended):
-            for game in ended.tolist():
-                self._cut_segments(game, step, self._bootstraps(game, step))
-            slots.start_segment(ended, step)
+            self._cutter.cut_at_boundary(ended, step)
         slots.record_states(step, rows, answer.states)
 
     def _record_win_prediction(self, step: int, rows: npt.NDArray[np.int64], answer: ActResult) -> None:
@@ -244,7 +240,7 @@ class GameGroup:
         """Finish a game that ended with ``step``. The next step holds its last observation."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
-        self._cut_segments(game, step + 1, {side: GameOutcome(won[side], ranks[side]) for side in range(SIDES)})
+        self._cutter.cut(game, step + 1, {side: GameOutcome(won[side], ranks[side]) for side in range(SIDES)})
         record = self._records[game]
         if record.start_seconds is None:
             learner = int(np.argmax(record.match.seats.trains))
@@ -256,38 +252,6 @@ class GameGroup:
             winner, game_seconds, self.progress.newest_version, statistics,
             self.dependencies.environment.statistic_names))
         self.progress.games += 1
-
-    def _cut_segments(self, game: int, end: int, ends: Mapping[int, Bootstrap | GameOutcome]) -> None:
-        """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
-        start = int(self.slots.start[game])
-        train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
-        schedule = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
-        began_ns = time.time_ns()
-        segments, earned = self.segments.cut(game, start, end - start, train, self.slots.sample_states, schedule,
-                                              ends, self._records[game].variant.name)
-        self._records[game].earned += earned
-        if self._traced is not None and segments and start <= self._traced[0] < end:
-            traceparent = tracing.record("build segment", self._traced[1], began_ns, time.time_ns())
-            segments[0], self._traced = replace(segments[0], traceparent=traceparent), None
-        for segment in segments:
-            self.dependencies.sender.put(segment)
-        self.progress.segments += len(segments)
-
-    def _cut_all_segments(self) -> None:
-        """Cut the running games' segments at their last sample boundary. Later steps start the next segments."""
-        slots = self.slots
-        for game in range(self.buffer.games):
-            boundary = slots.last_boundary(game)
-            if boundary > slots.start[game]:
-                self._cut_segments(game, boundary, self._bootstraps(game, boundary))
-                slots.split_segment(game, boundary)
-
-    def _bootstraps(self, game: int, boundary: int) -> dict[int, Bootstrap]:
-        """Return the bootstraps at a game's last sample boundary of the sides that inference plays."""
-        slots, row = self.slots, self.buffer.row(boundary)
-        return {side: Bootstrap(self.buffer.values[row, game, side], {
-            name: prediction[game, side] for name, prediction in slots.boundary_predictions.items()})
-            for side in np.flatnonzero(slots.acting[game]).tolist()}
 
     async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """Start new games in these slots; their first observation is that of ``step``."""
