@@ -243,7 +243,7 @@ async def test_sampled_step_is_traced_once_until_its_segment(monkeypatch: pytest
         return f"{parent}/segment"
 
     monkeypatch.setattr(tracing, "step_span", lambda *_: Span())
-    monkeypatch.setattr(game_group.tracing, "record", record)
+    monkeypatch.setattr(tracing, "record", record)
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[100], [100]]), 20, [server])
     traced = [s for s in done.segments if s.traceparent]
