@@ -1,4 +1,4 @@
-"""Game group: plays games in lockstep, cuts their steps into segments and queues them for sending."""
+"""Game group: plays games in lockstep, with the actions of inference, and records their steps and results."""
 
 import asyncio
 import logging
@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dota.config import GameConfig
-from dota.rewards import SIGNALS
-from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
 from five.services.rollout.env_slots import Bools, EnvSlots
 from five.services.rollout.environment import StepResult
+from five.services.rollout.game_starter import GameStarter
 from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.group_progress import GroupProgress
-from five.services.rollout.matchmaking import DRAW, GameRecord, side_outcomes
+from five.services.rollout.matchmaking import DRAW, GameRecord, Match, side_outcomes
 from five.services.rollout.middle_games import GameSnapshot
 from five.services.rollout.policy_inference import InferenceLost, PastVersionMissing, act, replay_and_act
 from five.services.rollout.segment_builder import SegmentBuilder
@@ -27,6 +25,7 @@ from rapid.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
+FIRST_PAUSE_SECONDS = 0.1  # between two requests while inference is lost; pauses double
 MAX_PAUSE_SECONDS = 5.0
 
 
@@ -41,11 +40,12 @@ class GameGroup:
     progress: GroupProgress = field(default_factory=GroupProgress)
 
     def __post_init__(self) -> None:
-        games = self.buffer.games
-        self._records: list[GameRecord] = []
-        self._all_games = np.arange(games, dtype=np.int32)
+        # One a slot. `play` replaces these before the first step.
+        self._records = [GameRecord(Match(""), np.zeros(0))] * self.buffer.games
         self._cutter = SegmentCutter(self.dependencies.sender, self.dependencies.schedule_values, self.buffer,
                                      self.slots, self.segments, self._records, self.progress)
+        self._starter = GameStarter(self.dependencies, self.buffer, self.slots, self.segments, self._records,
+                                    self.progress, self._wait_while_paused)
         self._net_worth = self.dependencies.environment.statistic_names.index("net_worth")
 
     @property
@@ -67,7 +67,7 @@ class GameGroup:
     async def play(self) -> None:
         """Play until the gate stops. Steps of incomplete samples are lost then."""
         step = 0
-        await self._start_or_abandon(step, self._all_games, stagger=True)
+        await self._starter.start(step, np.arange(self.buffer.games, dtype=np.int32), stagger=True)
         await self._wait_while_paused()
         while not self.dependencies.gate.is_stopping:
             with tracing.step_span("game step", {"five.games": self.buffer.games}) as span:
@@ -103,8 +103,7 @@ class GameGroup:
                 outcome = await dependencies.environment.step(
                     self.buffer.actions[self.buffer.row(step)], self.buffer.observation(step + 1))
         except ConnectionError as error:
-            log.warning("games lost with their server, starting new ones: %s", error)
-            await self._abandon_games(step + 1, self._all_games)
+            await self._starter.abandon_all(step + 1, error)
             return
         with timed("cut"):
             if dependencies.broadcast is not None:
@@ -130,7 +129,7 @@ class GameGroup:
     async def _request_actions(self, step: int) -> ActResult | None:
         """Return inference's answer, or None when stopping. Lost states are rebuilt first."""
         inference, buffer, slots = self.dependencies.inference, self.buffer, self.slots
-        pause = 0.1
+        pause = FIRST_PAUSE_SECONDS
         lost: Bools | None = None
         while not self.dependencies.gate.is_stopping:
             try:
@@ -148,7 +147,7 @@ class GameGroup:
             except PastVersionMissing as error:
                 past = np.flatnonzero((slots.policies != NEWEST).any(axis=1)).astype(np.int32)
                 log.warning("past version not available, abandoning games=%d: %s", len(past), error)
-                await self._abandon_games(step, past)
+                await self._starter.abandon(step, past)
                 lost = np.ones_like(slots.acting)
             await self._wait_while_paused()
             await asyncio.sleep(pause)
@@ -215,7 +214,7 @@ class GameGroup:
             self._record_game(game, 0, float(outcome.game_time[game]), outcome.statistics[game])
         await self._take_snapshots(step, outcome)
         if len(ended) or len(cut):
-            await self._start_or_abandon(step + 1, np.union1d(ended, cut).astype(np.int32))
+            await self._starter.start(step + 1, np.union1d(ended, cut).astype(np.int32))
 
     def _games_over_limit(self, step: int) -> npt.NDArray[np.int64]:
         """Return the games that are cut at a step. Their segments end before it; it is played and dropped, because
@@ -252,64 +251,6 @@ class GameGroup:
             winner, game_seconds, self.progress.newest_version, statistics,
             self.dependencies.environment.statistic_names))
         self.progress.games += 1
-
-    async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
-        """Start new games in these slots; their first observation is that of ``step``."""
-        controllers = np.zeros((len(games), SIDES), np.uint8)
-        rules: list[GameConfig | None] = []
-        middles: dict[int, GameSnapshot] = {}
-        hyper, ring = self.dependencies.hyperparameters(self.progress.newest_version), self.dependencies.snapshots
-        for i, game in enumerate(games.tolist()):
-            match = await self.dependencies.matchmaker.next(self.dependencies.past, hyper.scripted_fraction,
-                                                            hyper.scripted_bot)
-            if match.bot is not None:
-                controllers[i, match.side] = BOTS[match.bot]
-            variant = self.dependencies.assign_variant(match.game_id, self.progress.newest_version)
-            rules.append(variant.config)
-            record = GameRecord(match, np.zeros((SIDES, self.buffer.heroes, len(SIGNALS))), variant)
-            middle = ring.choose(hyper.middle_fraction) if ring is not None and variant.config is None else None
-            if middle is not None:
-                middles[game], record.start_seconds = middle, middle.game_seconds
-            share = (1 + game) / self.buffer.games if stagger else 1.0
-            self._records[game:game + 1] = [record]  # or append it
-            # First segments differ in length, and first games in their limit, so that the slots do not stay in phase.
-            first = self.slots.staggered_target(game) if stagger else None
-            self.slots.start_game(game, step, match.seats, first,
-                                  (record.start_seconds or 0.0) + hyper.game_seconds * share)
-            self.segments.start_game(game)
-        environment, observation = self.dependencies.environment, self.buffer.observation(step)
-        lineups = await environment.reset(games, controllers, observation, rules)
-        for i, game in enumerate(games.tolist()):
-            self._records[game].lineup = None if lineups is None else lineups[i].copy()
-        for game, middle in middles.items():
-            assert ring is not None
-            lineup = await environment.branch(game, middle.state, ring.seed(), hyper.building_health, observation)
-            self._records[game].lineup = lineup.copy()
-
-    async def _start_or_abandon(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
-        """Start new games in these slots. If their server is lost, abandon all games and start others."""
-        try:
-            await self._start_games(step, games, stagger)
-        except ConnectionError as error:
-            log.warning("games lost with their server, starting new ones: %s", error)
-            await self._abandon_games(step, self._all_games)
-
-    async def _abandon_games(self, step: int, games: npt.NDArray[np.int32]) -> None:
-        """Abandon games that cannot continue, with their unsent steps, and start others."""
-        self.progress.abandoned_games += len(games)
-        pause = 0.5
-        while not self.dependencies.gate.is_stopping:
-            try:
-                await self._start_games(step, games)
-                return
-            except ConnectionError as error:
-                log.warning("cannot start games yet: %s", error)
-                # The other slots' games are lost with their server as well.
-                self.progress.abandoned_games += len(self._all_games) - len(games)
-                games = self._all_games
-                await self._wait_while_paused()
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
 def ring_capacity(unroll: int, samples: int) -> int:
