@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class RunControl:
-    """Play gate of the groups (`game_group.PlayGate`) and the scheduled values of their games and segments."""
+    """Play gate of the groups (`group_dependencies.PlayGate`) and the scheduled values of their games and segments."""
 
     def __init__(self, service: Service[RunConfig]) -> None:
         self._service = service
