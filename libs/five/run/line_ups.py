@@ -30,7 +30,7 @@ class LineUps:
     def seen_by(self, teams: Ints) -> dict[str, npt.NDArray[Any]]:
         """Return the observations of teams int64 [k, TEAMS, team], ascending indices into the pool's heroes, as `seen`
         does."""
-        for place, line_up in enumerate(np.ascontiguousarray(self._numbers[teams])):
-            self._vec.reset_as(place, 0, line_up)
+        for slot, line_up in enumerate(np.ascontiguousarray(self._numbers[teams])):
+            self._vec.reset_as(slot, 0, line_up)
         k = len(teams)
         return {name: array[:k].reshape(k * TEAMS, *array.shape[2:]) for name, array in self._vec.obs.items()}
