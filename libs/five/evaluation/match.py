@@ -1,8 +1,8 @@
 """Matches in this process: policies and the game's bots against each other, in pairs of games with sides swapped.
 
-Both games of a pair have one seed, which gives them the same line-ups and map events. The first contestant plays Radiant
-in one and Dire in the other. The games are planned in advance and each is played to its end: stopping at the first results
-would overcount short games.
+Both games of a pair have one seed, which gives them the same line-ups and map events. The first contestant plays
+Radiant in one and Dire in the other. The games are planned in advance and each is played to its end: stopping at the
+first results would overcount short games.
 """
 
 from collections import deque
