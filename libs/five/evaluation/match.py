@@ -27,9 +27,9 @@ Floats = npt.NDArray[np.float64]
 OnStep = Callable[[VecGame, int, int], None]
 """Receives the games, the env slot of one that has just played a timestep, and the side of the first contestant."""
 
-# Parameters above which several threads are faster. `Policy.act` of 32 team-steps on one and on two threads of an Intel
+# Parameters from which on several threads are faster. `Policy.act` of 32 team-steps on one and on two threads of an Intel
 # Xeon (torch 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
-LARGE = 5_000_000
+MULTITHREAD_PARAMETERS = 5_000_000
 SEED_STREAM = 0x6D61  # keeps the games' seeds apart from other uses of a match's seed
 
 
@@ -136,7 +136,7 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
 def _threads(*contestants: Contestant) -> int:
     """Return the number of PyTorch threads that suits the contestants' networks."""
     sizes = [sum(p.numel() for p in c.policy.parameters()) for c in contestants if c.policy is not None]
-    return 1 if max(sizes, default=0) < LARGE else torch.get_num_threads()
+    return 1 if max(sizes, default=0) < MULTITHREAD_PARAMETERS else torch.get_num_threads()
 
 
 class _MatchPlayer:
