@@ -27,8 +27,8 @@ Floats = npt.NDArray[np.float64]
 OnStep = Callable[[VecGame, int, int], None]
 """Receives the games, the env slot of one that has just played a timestep, and the side of the first contestant."""
 
-# Parameters from which on several threads are faster. `Policy.act` of 32 team-steps on one and on two threads of an Intel
-# Xeon (torch 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
+# Parameters from which on several threads are faster. `Policy.act` of 32 team-steps took, on one and on two threads of
+# an Intel Xeon (torch 2.13.0): 8.9 and 11.5 ms with 0.5 million, 13.4 and 26.3 with 2.9, 140 and 92 with 13.
 MULTITHREAD_PARAMETERS = 5_000_000
 SEED_STREAM = 0x6D61  # keeps the games' seeds apart from other uses of a match's seed
 
