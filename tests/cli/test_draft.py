@@ -92,7 +92,7 @@ def test_progress_counts_line_ups_and_partial_tables_are_saved_late(
 
     whole = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)
     assert seen == [(5, False), (10, False), (12, False)] and not partial.exists()
-    monkeypatch.setattr("five.evaluation.draft_table.KEEP_SECONDS", -1.0)
+    monkeypatch.setattr("five.evaluation.draft_table.SAVE_SECONDS", -1.0)
     partial.write_bytes(b"of another release")
     seen.clear()
     again = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)

@@ -24,7 +24,7 @@ from five.packed_agents.folder import CARD, CONFIG, GAMES, WEIGHTS, PackedAgent
 from five.packed_agents.games import EvaluationGames
 from five.packed_agents.weights import write_weights
 from five.run.config import RunConfig
-from five.run.load import renamed, validate
+from five.run.load import rename, validate
 from rapid.atomic_file import replace_text
 
 REPLAY_AGAINST = "scripted"
@@ -61,7 +61,7 @@ def portable_config(config: RunConfig, name: str) -> RunConfig:
     portable["services"] = {
         service: {key: value for key, value in tree["services"][service].items() if key not in ADDRESSES}
         for service in SERVICES}
-    return renamed(validate(portable, name), name)
+    return rename(validate(portable, name), name)
 
 
 def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Callable[[str], None] = lambda text: None

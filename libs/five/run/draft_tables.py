@@ -18,9 +18,9 @@ from rapid import tensorfile
 from rapid.blobs import BlobStore
 
 ARRAY = "win"
-MAX_HEADER = 1 << 16  # largest header of a table's file
-MAX_TABLE = 1 << 30  # largest table that is read
-KEPT = 8  # newest tables of the run's own pool
+MAX_HEADER = 1 << 16  # bytes that are read to find a table's facts
+MAX_TABLE = 1 << 30  # bytes of the largest table that is read
+KEPT_TABLES = 8  # newest tables of the run's own pool
 
 
 def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
@@ -42,12 +42,12 @@ def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
     name = f"version-{version}"
     if pool == HeroPool.from_game(list(game.hero_pool), game.heroes_per_team):
         return name
-    said = json.dumps([list(pool.heroes), pool.team, pool.shared])
-    return f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    identity = json.dumps([list(pool.heroes), pool.team, pool.shared])
+    return f"{name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
 
-def file_of(leaves: LeafTable) -> list[memoryview]:
-    """Return a table as the pieces of its file."""
+def serialize(leaves: LeafTable) -> list[memoryview]:
+    """Return a table as the pieces of its file, which `parse` reads."""
     pool = leaves.pool
     about = {"heroes": list(pool.heroes), "team": pool.team, "shared": pool.shared, "facts": leaves.facts}
     return list(tensorfile.file_pieces({ARRAY: np.asarray(leaves.win, np.float32)}, about))
@@ -72,7 +72,7 @@ def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
 
 
 class DraftTableStore:
-    """Tables of one run. Calls block."""
+    """Draft tables of one run in its blob store. Calls block."""
 
     def __init__(self, blobs: BlobStore, run: str) -> None:
         self._blobs = blobs
@@ -80,7 +80,7 @@ class DraftTableStore:
 
     def put(self, name: str, leaves: LeafTable) -> None:
         """Store a table under a name."""
-        self._blobs.put(file_of(leaves), self._folder + name)
+        self._blobs.put(serialize(leaves), self._folder + name)
 
     def names(self) -> list[str]:
         """Return the names of the stored tables, the newest version first."""
@@ -106,7 +106,7 @@ class DraftTableStore:
         header = tensorfile.header_bytes(start, ref.size)
         return dict(tensorfile.parse_header(start[8:header], ref.size - header).meta)
 
-    def forget_old(self, keep: int = KEPT) -> None:
+    def forget_old(self, keep: int = KEPT_TABLES) -> None:
         """Remove all but the newest tables of the run's own pool. Requested tables of other pools stay."""
         own = [name for name in self.names() if name.count("-") == 1]
         for name in own[keep:]:
