@@ -114,16 +114,14 @@ def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp],
     else:
         terminated[-1] = True
     advantages, returns = gae(rewards / reward_std, values, terminated, gamma, config.gae_lambda)
-    labels = label_segment(
-        fallen, None if isinstance(end, Bootstrap) else end,
-        end.predictions if isinstance(end, Bootstrap) else None, heroes,
-        discount(config.building_horizon_seconds, timestep_seconds))
+    outcome, predictions = (None, end.predictions) if isinstance(end, Bootstrap) else (end, None)
+    labels = label_segment(fallen, outcome, predictions, heroes,
+                           discount(config.building_horizon_seconds, timestep_seconds))
     for name, array in (("advantages", advantages), ("returns", returns), ("win_label", labels.win),
                         ("rank_label", labels.rank), ("building_label", labels.building)):
         out[name] = _pad(array, len(padded))
-    mask = np.ones((len(padded), heroes), np.float32)
-    mask[length:] = 0.0
-    out["mask"] = mask
+    out["mask"] = np.ones((len(padded), heroes), np.float32)
+    out["mask"][length:] = 0.0
     out["outcome_mask"] = np.zeros(len(padded), np.float32)
     out["resets"] = np.zeros(len(padded), np.bool_)
     out["resets"][0] = begins
