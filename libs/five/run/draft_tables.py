@@ -20,11 +20,16 @@ from rapid.blobs import BlobStore
 ARRAY = "win"
 MAX_HEADER = 1 << 16  # bytes that are read to find a table's facts
 MAX_TABLE = 1 << 30  # bytes of the largest table that is read
+MAX_LINE_UPS = (MAX_TABLE - MAX_HEADER) // 4  # float32 each
 KEPT_TABLES = 8  # newest tables of the run's own pool
 
 
 def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
-    """Return the pool that a game's teams draft from, or that of ``heroes``. Raises DraftError."""
+    """Return the pool that a game's teams draft from, or that of ``heroes``.
+
+    Raises DraftError for a mirror match, for heroes outside the game's pool, for too few, and for so many that a table
+    of their line-ups would exceed `MAX_TABLE`.
+    """
     if game.mirror_match:
         raise DraftError("game.mirror_match is on: both teams play the same heroes, so there is no draft")
     unknown = [hero for hero in heroes or () if hero not in game.hero_pool]
@@ -32,9 +37,13 @@ def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
         raise DraftError(f"{', '.join(unknown)}: not in game.hero_pool, so the agent has never played it; allowed are "
                          f"{', '.join(game.hero_pool)}")
     try:
-        return HeroPool.from_game(heroes or list(game.hero_pool), game.heroes_per_team)
+        pool = HeroPool.from_game(heroes or list(game.hero_pool), game.heroes_per_team)
     except ValueError as error:
         raise DraftError(str(error)) from None
+    if pool.line_ups > MAX_LINE_UPS:
+        raise DraftError(f"{len(pool.heroes)} heroes, {pool.team} a side, have {pool.line_ups:,} line-ups: at most "
+                         f"{MAX_LINE_UPS:,} fit into a table; name fewer heroes (five draft --pool)")
+    return pool
 
 
 def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
