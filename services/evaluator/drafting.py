@@ -17,7 +17,7 @@ from five.agent.draft.leaves import Floats, HeroPool, Ints, LeafTable, win_from_
 from five.agent.draft.pick_order import DraftError
 from five.clients.inference import CLOSE, RESET, WANT_STATE
 from five.run import draft_tables
-from five.run.line_ups import HOW, LineUps
+from five.run.line_ups import METHOD, LineUps
 from five.services.evaluator.matches import Inference
 from rapid.rpc.errors import CallFailed
 
@@ -75,8 +75,8 @@ class DraftReader:
                 await asyncio.sleep(0.2)
             self.is_idle = False
             leaves = np.arange(at, min(at + line_ups.games, pool.line_ups))
-            win[leaves] = await self._read_values(line_ups.seen(leaves), len(leaves), version)
-        facts = {"version": version, **HOW, "at": time.time()}
+            win[leaves] = await self._read_values(line_ups.observe(leaves), len(leaves), version)
+        facts = {"version": version, **METHOD, "at": time.time()}
         table = LeafTable(pool, win.reshape(pool.shape), facts)
         await asyncio.to_thread(self._store_table, draft_tables.table_name(version, pool, self._game), table)
         self._made = version

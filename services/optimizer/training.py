@@ -194,7 +194,7 @@ class Training:
                 # completed its last step.
                 if not unblocked:
                     self.starved.end()
-                elif not has_batch and not self.starved.waiting and previous.is_done:
+                elif not has_batch and not self.starved.is_waiting and previous.is_done:
                     self.starved.begin()
                 time.sleep(IDLE_SECONDS)
                 continue

@@ -204,7 +204,7 @@ def test_record_of_a_version_sums_up_the_run(tmp_path: Path) -> None:
         assert set(record["dropped"]) == {str(reason) for reason in DropReason}
     statistics = run.intake.buffer.statistics()
     assert (second["buffer_samples"], second["buffer_bytes"]) == (statistics.samples, statistics.nbytes) != (0, 0)
-    assert run.starved.waiting is False and run.fingerprint is None
+    assert run.starved.is_waiting is False and run.fingerprint is None
 
 
 @pytest.mark.parametrize(("published", "version"), [(None, 2), (1, 2), (2, 2), (5, 5)])
@@ -303,13 +303,13 @@ def test_wait_for_samples_is_measured_while_the_run_is_active(tmp_path: Path) ->
     states: list[bool] = []
 
     def stop() -> bool:
-        states.append(run.starved.waiting)
+        states.append(run.starved.is_waiting)
         if len(states) == 10:
             feed(run, 4)
         return run.version == 1 or len(states) > 400
 
     run.run(stop)
-    assert not states[0] and states[5] and not run.starved.waiting
+    assert not states[0] and states[5] and not run.starved.is_waiting
 
 
 def test_single_optimizer_decides_just_before_each_step(tmp_path: Path) -> None:

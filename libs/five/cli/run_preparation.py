@@ -12,8 +12,8 @@ from five.local.run_lock import RunLock
 from five.packed_agents.fine_tuning import fine_tuning_config, write_first_checkpoint
 from five.packed_agents.folder import PackedAgent
 from five.run.config import RunConfig
-from five.run.effective import differences, recorded
-from five.run.load import ConfigError, apply_overrides, load, load_stored, renamed, save, validate
+from five.run.effective import differences, record_trees
+from five.run.load import ConfigError, apply_overrides, load, load_stored, rename, save, validate
 from five.services.controller.run.setup import require_feasible
 from rapid.redaction import redact_tree
 from rapid.telemetry.tracing import require_packages
@@ -33,7 +33,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
             fine_tuning_config(agent, preset, overrides)
         require_feasible(config)
         _require_machine(config)
-        folder = _new_folder(config, root) if name is None else RunFolder(root / renamed(config, name).name)
+        folder = _new_folder(config, root) if name is None else RunFolder(root / rename(config, name).name)
     else:
         for option, value in (("--preset", preset), ("--name", name), ("--from", agent and agent.path)):
             if value is not None:
@@ -51,7 +51,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
             raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
                                  f"{folder.name}`, or choose another --name")
         else:
-            config = renamed(config, folder.name)
+            config = rename(config, folder.name)
         folder.create()
         if agent is not None and resume is None:
             write_first_checkpoint(agent, folder, config)
@@ -67,7 +67,7 @@ def _new_folder(config: RunConfig, root: Path) -> RunFolder:
     """Create the folder of the first free name that begins with the configuration's."""
     while True:
         folder = RunFolder(root / free_name(config.name, root))
-        renamed(config, folder.name)  # with its number the name may be too long: refused before the folder exists
+        rename(config, folder.name)  # with its number the name may be too long: refused before the folder exists
         try:
             folder.path.mkdir(mode=0o700, parents=True)
             return folder
@@ -103,7 +103,7 @@ def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> No
     trees: list[Mapping[str, Any]] = [c.model_dump(mode="json", by_alias=True) for c in (stored, config)]
     changes = [d for section in trees[0] for d in differences(section, trees[0][section], trees[1][section])]
     lines = "".join(f"\n  {key}: {redact_tree(old)} -> {redact_tree(new)}" for key, old, new in changes)
-    held = [d for old, new, section in zip(recorded(stored), recorded(config), ("game", "model"), strict=True)
+    held = [d for old, new, section in zip(record_trees(stored), record_trees(config), ("game", "model"), strict=True)
             for d in differences(section, old, new)]
     if held or stored.name != config.name:
         raise ConfigError(f"a run keeps its name, game and model on --resume; `five surgery` and `five anneal` change "

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from five.agent.surgery.step_table import Case, cases, measured, spec_and_plan
+from five.agent.surgery.step_table import Case, cases, measure, spec_and_plan
 from five.agent.surgery.steps import STEPS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "surgery-plans.md").read_text()
@@ -30,5 +30,5 @@ def test_page_rows_are_current(case: Case) -> None:
 
 def test_every_step_is_measured() -> None:
     assert {step["kind"] for case in cases() for step in case.steps} == STEPS.keys()
-    (step,) = measured(next(cases()), steps=2, teams=1).steps
+    (step,) = measure(next(cases()), steps=2, teams=1).steps
     assert step.holds and step.difference.max_logit_change < 1e-5
