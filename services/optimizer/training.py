@@ -2,14 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import redis
-import torch
-from torch import Tensor
 
 from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
@@ -32,9 +30,8 @@ from five.services.optimizer.interfaces import CheckpointMigrator, Publisher, St
 from five.services.optimizer.prefetch import BatchPrefetcher, HostAndDeviceBatch
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup
 from five.services.optimizer.state_writes import StateWrites
+from five.services.optimizer.training_start import TrainingStart
 from five.services.optimizer.version_records import SubmittedStep, VersionRecord, VersionWindow
-from rapid import tensorfile
-from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
 from rapid.telemetry import tracing
 
@@ -98,73 +95,19 @@ class Training:
                                    self.drain_time)
 
     def start(self) -> None:
-        """Resume from the newest checkpoint, or publish version 0. Rank 0 reads it, and the others get its state."""
-        self._share_state(self._resume_or_initialize() if self.group.rank == 0 else None)
-        page.show_start(self.version)
-        page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
-        self.intake.version = self.version
+        """Resume from the newest checkpoint, or publish version 0. Every rank calls it.
+
+        Raises as `TrainingStart.run`.
+        """
+        start = TrainingStart(self.learner, self.intake, self.publisher, self.checkpoints, self.client, self._writes,
+                              self.group, self.migrations).run()
+        self.version = self.intake.version = start.version
+        self.warm_up_until = start.warm_up_until
+        self.flop = start.flop
         self._received = self.intake.pacer.received
         (self._hero_steps,) = self.group.sum_over_ranks([self.intake.hero_steps])
-
-    def _share_state(self, checkpoint: int | None) -> None:
-        """Give every rank the state of rank 0: parameters, Adam's moments, counters and random state.
-
-        ``checkpoint`` is the version of the checkpoint that rank 0 read, None on the others. They only check that they
-        could read it, because another process may be rank 0 next time.
-        """
-        group = self.group
-        if group.size == 1:
-            return
-        group.wait_for_first()
-        pieces: Sequence[memoryview] = ()
-        if group.rank == 0:
-            arrays = {name: tensor.cpu().numpy() for name, tensor in self.learner.state_dict().items()}
-            pieces = tensorfile.file_pieces(arrays, {
-                "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(), "version": self.version,
-                "warm_up_until": self.warm_up_until, "checkpoint": checkpoint})
-        data = group.broadcast_bytes(pieces)
-        if group.rank != 0:
-            received, index = tensorfile.parse(data)
-            self._load({name: torch.from_numpy(array) for name, array in received.items()}, index.meta)
-            self.version = int(index.meta["version"])
-            try:
-                self.checkpoints.require(int(index.meta["checkpoint"]))
-            except BlobMissing as error:
-                raise RuntimeError(f"optimizer {group.rank} does not see the checkpoint of optimizer 0 "
-                                   f"({error}): blobs.url must be storage that all optimizers share") from None
-
-    def _resume_or_initialize(self) -> int:
-        """Start rank 0; return the version of the newest checkpoint."""
-        head = self.publisher.head()
-        found = self.checkpoints.newest()
-        if found is not None:
-            checkpoint, tensors, extra = found
-            if self.migrations is not None:
-                tensors, extra = self.migrations.migrate(tensors, extra)
-            self._load(tensors, extra)
-            self.intake.buffer.load_state_dict(extra["buffer"])
-            self.intake.hero_steps = int(extra["hero_steps"])
-            self.flop = float(extra.get("flop", 0.0))
-            # Published versions never change, so numbering continues after the newest of them.
-            self.version = max(checkpoint, head if head is not None else -1)
-            self.client.event("optimizer.resumed", {
-                "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
-                "restarts": self.group.restarts})
-            if head is None or head < checkpoint:
-                self._write_blocking(self._writes.version(self.version, self.warm_up_until, self.intake.hero_steps))
-            return checkpoint
-        if head is not None:
-            raise RuntimeError(
-                f"the run has version {head} but no checkpoint: blobs.url is not the blob store that the run was "
-                "started with. Set it to that store, or start a run with another name")
-        self._write_blocking(self._writes.checkpoint(self.version, self.warm_up_until, 0, 0.0))
-        self._write_blocking(self._writes.version(self.version, self.warm_up_until, 0))
-        return 0
-
-    def _load(self, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
-        self.learner.load_state_dict(tensors, extra["learner"])
-        self.intake.pacer.load_state_dict(extra["pacer"])
-        self.warm_up_until = int(extra.get("warm_up_until", 0))
+        page.show_start(self.version)
+        page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
 
     def run(self, stopping: Callable[[], bool], loop_ended: Callable[[], None] = lambda: None) -> None:
         """Learn until ``stopping()`` is true on any rank. ``loop_ended`` is called before the last writes."""
@@ -393,8 +336,3 @@ class Training:
             raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({own:x} here, "
                                f"{first:x} on optimizer 0); the group restarts from the last checkpoint")
         self.fingerprint = self.version, own
-
-    def _write_blocking(self, write: Write) -> None:
-        """Run a write that training cannot start without, however long a store is unavailable."""
-        self._writer.submit_version(write)
-        self._writer.wait()
