@@ -88,7 +88,7 @@ def test_staleness_is_measured_at_consumption(tmp_path: Path) -> None:
     assert {d.name for d in definitions() if "staleness" in d.name} == {"five_optimizer_staleness_versions"}
     # The first step's samples are all new; of the second step's, only first uses count.
     new = 4 + 12 - 8 * record["mean_uses"]
-    assert 4 <= new <= 8 and run.learned_hero_steps == new / 8 * run.intake.hero_steps
+    assert 4 <= new <= 8 and run.meter.learned_hero_steps == new / 8 * run.intake.hero_steps
 
 
 def test_padding_has_no_staleness_on_the_metrics_page(tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_record_of_a_version_sums_up_the_run(tmp_path: Path) -> None:
         feed(run, 4, first=10 * version)
         until(run, version)
     first, second = client.records
-    assert run.flop == second["flop"] == 2 * first["flop"] > 0
+    assert run.meter.flop == second["flop"] == 2 * first["flop"] > 0
     shown = [counter._value.get() - b for counter, b in zip(counters, before, strict=True)]
-    assert shown == [4, 16, 16, run.flop]
+    assert shown == [4, 16, 16, run.meter.flop]
     for number, record in enumerate((first, second), 1):
         assert (record["version"], record["hero_steps"]) == (number, number * 8 * UNROLL)
         assert record["reuse"] in (1.0, 1.0 + 4 / (8 * number))  # with the batch that was sampled ahead
@@ -219,7 +219,7 @@ def test_resume_continues_the_counts_of_the_run(tmp_path: Path) -> None:
     again = training(tmp_path, versions, client)
     again.start()
     assert (again.version, again.intake.version) == (5, 5)
-    assert (again.flop, again.intake.hero_steps) == (run.flop, 2 * 8 * UNROLL)
+    assert (again.meter.flop, again.intake.hero_steps) == (run.meter.flop, 2 * 8 * UNROLL)
     assert again.learner.gradient_steps == 4 and again.intake.pacer.received == run.intake.pacer.received
     feed(again, 4, first=100)
     until(again, 6)
@@ -233,7 +233,7 @@ def test_new_run_begins_at_zero(tmp_path: Path) -> None:
     assert run.is_idle and not run.is_fenced_out and run.blocked_reason == ""
     run.start()
     assert (run.version, run.intake.version, run.warm_up_until) == (0, 0, 0)
-    assert (run.flop, run.learned_hero_steps) == (0.0, 0)
+    assert (run.meter.flop, run.meter.learned_hero_steps) == (0.0, 0)
     assert run.checkpoints.versions() == [0]
 
 
