@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.services.controller.operations.document import OperatorDecision
 from rapid.store.keys import Keys
 from rapid.store.state import Json, RunState
+from rapid.store.tables import transaction
 
 TABLE = "rehearsals"
 MAX_RECORDS = 20
@@ -259,19 +260,28 @@ class Rehearsals:
     def hold(self, identity: str) -> bool:
         """Acquire or renew the lease of the rehearsal in progress. Return whether it is held."""
         key = self._keys.rehearsing
-        if self._redis.set(key, identity, px=LEASE_MS, nx=True):
+
+        def acquire(pipeline: Any) -> bool:
+            holder = pipeline.get(key)
+            pipeline.multi()
+            if holder not in (None, identity.encode()):
+                return False
+            pipeline.set(key, identity, px=LEASE_MS)
             return True
-        holder: Any = self._redis.get(key)
-        if (holder or b"").decode() != identity:
-            return False
-        self._redis.set(key, identity, px=LEASE_MS)
-        return True
+
+        return bool(transaction(self._redis, acquire, key))
 
     def release(self, identity: str) -> None:
-        """Release the lease of a rehearsal."""
-        holder: Any = self._redis.get(self._keys.rehearsing)
-        if (holder or b"").decode() == identity:
-            self._redis.delete(self._keys.rehearsing)
+        """Release the lease of a rehearsal, unless another one holds it."""
+        key = self._keys.rehearsing
+
+        def delete(pipeline: Any) -> None:
+            holder = pipeline.get(key)
+            pipeline.multi()
+            if holder == identity.encode():
+                pipeline.delete(key)
+
+        transaction(self._redis, delete, key)
 
 
 def _effective_state(rehearsal: Rehearsal, holders: frozenset[str]) -> Rehearsal:

@@ -95,6 +95,22 @@ def test_sixteen_matches_may_be_open(queue: MatchQueue) -> None:
     queue.add(MatchRequest(), "ada")
 
 
+def test_lost_reply_does_not_refuse_the_last_match(queue: MatchQueue, state: RunState,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client repeats a write whose reply was lost."""
+    for n in range(15):
+        queue.add(MatchRequest(seed=n), "ada")
+    update = queue._table.update
+
+    def repeated(change: Any, **options: Any) -> bool:
+        assert update(change, **options)
+        return update(change, **options)
+
+    monkeypatch.setattr(queue._table, "update", repeated)
+    match = queue.add(MatchRequest(), "ada")
+    assert queue.get(match.id) == match and len(queue.all()) == len(state.events.read()) == 16
+
+
 def test_oldest_ended_matches_are_dropped_above_the_limit(queue: MatchQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.games.matches.MAX_RECORDS", 3)
     waiting, *over = (queue.add(MatchRequest(seed=n), "ada") for n in range(3))
