@@ -135,3 +135,13 @@ async def test_unwritable_folder_costs_the_replay_only(tmp_path: Path) -> None:
     (folder := tmp_path / "replays").write_text("a file is in the way")
     answer = await evaluator(folder, Noop(), None).PlayMatch(request("m-1", games=2, replay=True), None)
     assert answer.drawn == 2 and answer.replay_path == ""
+
+
+async def test_damaged_games_are_played_again(table: Table, tmp_path: Path) -> None:
+    await evaluator(tmp_path, Noop(), table).PlayMatch(request("m-1", games=2), None)
+    row = table.get("m-1@1:0")
+    table.set("m-1@1:0", {**row, "agent": [1.0]})
+    table.set("m-0@1:first", row)
+    again = Noop()
+    answer = await evaluator(tmp_path, again, table).PlayMatch(request("m-1", games=2), None)
+    assert answer.drawn == 2 and len(again.known) == 1

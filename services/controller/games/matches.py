@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.clients.evaluator import MatchResult
 from rapid.rpc.errors import CallFailed
+from rapid.store.errors import Corrupt
 from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)
@@ -169,6 +170,9 @@ class MatchRunner:
                     continue
             except redis.RedisError as error:
                 log.warning("matches are unreadable: %s", error)
+            except (ValueError, Corrupt):
+                # An invalid row, such as one of a later release, must not stop the controller.
+                log.exception("matches are unreadable")
             await asyncio.sleep(self._poll_seconds)
 
     async def _play_match(self, match: RequestedMatch) -> None:

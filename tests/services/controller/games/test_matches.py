@@ -172,6 +172,26 @@ async def test_attempts_end_after_sixty_or_another_error(queue: MatchQueue, trie
     assert (len(played), found.tries) == (attempts, tries + attempts)
 
 
+@pytest.mark.parametrize("row", ["{", '{"id": "m-b", "state": "postponed"}'])
+async def test_an_invalid_row_does_not_end_the_runner(queue: MatchQueue, state: RunState, row: str) -> None:
+    state.redis.hset(state.keys.table("matches"), "m-b", row)
+    looks = 0
+
+    def done() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            state.table("matches").set("m-b", None)
+            queue.add(MatchRequest(), "ada")
+        return looks > 3 and ended(queue)
+
+    async def play(match: RequestedMatch) -> MatchResult:
+        return RESULT
+
+    await run_until(queue, play, done)
+    assert [match.state for match in queue.all()] == [MatchState.DONE]
+
+
 async def test_an_invalid_result_fails_the_match(queue: MatchQueue) -> None:
     match = queue.add(MatchRequest(), "ada")
 
