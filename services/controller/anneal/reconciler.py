@@ -1,7 +1,7 @@
 """Reconciliation of the anneal: begins it, applies the guard's verdict at each new version, and ends it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from rapid.store.state import RunState, Status
 
 log = logging.getLogger(__name__)
 CONTROLLER = "controller"
+UNFINISHED = ACTIVE | {AnnealState.FAILED}  # a failed anneal ends with its revert
 
 
 class AnnealError(ValueError):
@@ -72,20 +73,20 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
     """Begin the requested anneal at version ``kept["head"]``; repeating it has no further effect. Return '' or the
     reason why it cannot begin.
     """
-    asked, record = operation.request.anneal, state.record()
-    if asked is None or record is None or kept.get("head") is None:
+    requested, record = operation.request.anneal, state.record()
+    if requested is None or record is None or kept.get("head") is None:
         return "the run has no version to revert to yet"
     head = int(kept["head"])
     before = read_anneal(state)
-    if before is not None and before.id == asked["id"]:
+    if before is not None and before.id == requested["id"]:
         return ""
-    if before is not None and before.state in ACTIVE | {AnnealState.FAILED}:
+    if before is not None and before.state in UNFINISHED:
         return f"anneal {before.id!r} is {before.state}: only one can be active"
     try:
-        game_with_overrides(record, asked["overrides"])
-        ramp = AnnealRamp(start=head, length=asked["length"])
-        anneal = Anneal(id=asked["id"], overrides=asked["overrides"], base=head, began=head, ramp=ramp,
-                        guard=asked["guard"], policy=asked["policy"])
+        game_with_overrides(record, requested["overrides"])
+        ramp = AnnealRamp(start=head, length=requested["length"])
+        anneal = Anneal(id=requested["id"], overrides=requested["overrides"], base=head, began=head, ramp=ramp,
+                        guard=requested["guard"], policy=requested["policy"])
     except ValueError as error:
         return str(error)
     if replace_anneal(state, before, anneal, operation.who, "began"):
@@ -98,16 +99,17 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
 def end_anneal(state: RunState, operation: Operation) -> str:
     """End an anneal that began after the version an operator reverts to. Return its id, or '' without one."""
     target = operation.request.to_version
-    while operation.request.anneal is None and target is not None:
+    if operation.request.anneal is not None or target is None:
+        return ""  # reverted by the anneal's own guard
+    while True:  # until no concurrent change intervenes
         anneal = read_anneal(state)
-        if anneal is None or anneal.state not in ACTIVE | {AnnealState.FAILED} or target > anneal.base:
+        if anneal is None or anneal.state not in UNFINISHED or target > anneal.base:
             return ""
-        over = anneal.model_copy(update={
+        ended = anneal.model_copy(update={
             "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
             "reason": f"{operation.who} reverted the run to version {target}, before the anneal"})
-        if replace_anneal(state, anneal, over, operation.who, "reverted"):
+        if replace_anneal(state, anneal, ended, operation.who, "reverted"):
             return anneal.id
-    return ""
 
 
 def judge_anneal(state: RunState, anneal: Anneal) -> GuardDecision:
@@ -118,8 +120,8 @@ def judge_anneal(state: RunState, anneal: Anneal) -> GuardDecision:
 def revert_request(anneal: Anneal, record: RunRecord) -> OperationRequest:
     """Return the operation request that reverts a failed attempt."""
     return OperationRequest(name=f"anneal {anneal.trial} to version {anneal.base}", parent=record.schema,
-                          epoch=record.epoch, to_version=anneal.base,
-                          anneal={"trial": anneal.trial, "revision": anneal.revision})
+                            epoch=record.epoch, to_version=anneal.base,
+                            anneal={"trial": anneal.trial, "revision": anneal.revision})
 
 
 @dataclass
@@ -129,7 +131,7 @@ class AnnealReconciler:
 
     state: RunState
     operations: OperationStore
-    head: Any  # () -> the newest version, or None
+    head: Callable[[], int | None]  # returns the newest version
 
     def reconcile(self) -> Anneal | None:
         """Apply every step that is due and return the anneal afterwards. Raise redis.RedisError."""

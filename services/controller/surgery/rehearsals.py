@@ -43,9 +43,9 @@ class RehearsalState(StrEnum):
 
 OPEN = frozenset({RehearsalState.WAITING, RehearsalState.PREPARING, RehearsalState.WARMING, RehearsalState.LEARNING,
                   RehearsalState.PLAYING})
-WORKER = "*"
+WORKER = "*"  # in a set of holders: a worker accepts requests
 HOLDER_DIED = "its process has ended unexpectedly: request it again"
-TAKES: Json = {"host": "workstation", "pid": 4711}
+WORKER_EXAMPLE: Json = {"host": "workstation", "pid": 4711}
 EXAMPLE: Json = {
     "id": "rehearsal-20260101-121500-a1b2c3", "plan": "name: wider\nsteps: []\n", "digest": "4c0e2f1a" * 8,
     "name": "wider", "epoch": 1, "who": "ada", "by": "run", "reason": "", "asked_at": 1760000000.0,
@@ -116,7 +116,7 @@ class Rehearsal(BaseModel):
 class RehearsalWorker(BaseModel):
     """The process that accepts requests: the one that holds the run on one machine."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [TAKES]})
+    model_config = ConfigDict(json_schema_extra={"examples": [WORKER_EXAMPLE]})
 
     host: str = Field(description="The machine's name.")
     pid: int = Field(description="The process.")
@@ -169,8 +169,8 @@ class Rehearsals:
 
         Callers read it before and after a row, because a rehearsal may begin or end in between.
         """
-        holder, taker = cast(list[bytes | None], self._redis.mget(self._keys.rehearsing, self._keys.rehearser))
-        return frozenset([*([holder.decode()] if holder else []), *([WORKER] if taker else [])])
+        holder, worker = cast(list[bytes | None], self._redis.mget(self._keys.rehearsing, self._keys.rehearser))
+        return frozenset([*([holder.decode()] if holder else []), *([WORKER] if worker else [])])
 
     def available_worker(self) -> RehearsalWorker | None:
         """Return the worker that accepts requests, or None."""
@@ -218,7 +218,7 @@ class Rehearsals:
         self._table.update(change, event=event)
         return result
 
-    def cancel(self, identity: str, word: OperatorDecision) -> Rehearsal | None:
+    def cancel(self, identity: str, decision: OperatorDecision) -> Rehearsal | None:
         """Cancel a rehearsal; a waiting one ends at once.
 
         Return it afterwards, unchanged if it was over or cancelled already; None if there is none.
@@ -230,11 +230,12 @@ class Rehearsals:
             if seen.is_over or seen.cancel:
                 return seen
             if seen.state is RehearsalState.WAITING:
-                return seen.model_copy(update={"cancel": word, "state": RehearsalState.CANCELLED, "ended_at": word.at})
-            return seen.model_copy(update={"cancel": word})
+                return seen.model_copy(update={"cancel": decision, "state": RehearsalState.CANCELLED,
+                                               "ended_at": decision.at})
+            return seen.model_copy(update={"cancel": decision})
 
-        return self.change(identity, cancelled, (word.who, "rehearsal.cancelled", {
-            "rehearsal": identity, "reason": word.reason}))
+        return self.change(identity, cancelled, (decision.who, "rehearsal.cancelled", {
+            "rehearsal": identity, "reason": decision.reason}))
 
     def settle(self) -> None:
         """Store orphaned rehearsals as abandoned; called by a new worker."""
