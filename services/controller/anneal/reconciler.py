@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.agent.anneal.document import ACTIVE, Anneal, AnnealRamp, AnnealState, merge_overrides
+from five.agent.anneal.document import ACTIVE, FINISHED, Anneal, AnnealRamp, AnnealState, merge_overrides
 from five.agent.anneal.guard import GuardDecision, decide
 from five.agent.anneal.pair_records import parse_pairs
 from five.agent.anneal.transitions import FollowUp, Transition, advance, complete_revert, fail
@@ -24,11 +24,14 @@ from rapid.store.state import RunState, Status
 
 log = logging.getLogger(__name__)
 CONTROLLER = "controller"
-UNFINISHED = ACTIVE | {AnnealState.FAILED}  # a failed anneal ends with its revert
 
 
 class AnnealError(ValueError):
     """Error of a change that cannot be annealed; the message gives the reason."""
+
+
+class NothingToAnneal(AnnealError):
+    """Error of a change that the run's game has already."""
 
 
 def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
@@ -42,7 +45,7 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
                            for e in error.errors())
         raise AnnealError(f"overrides: the resulting game is invalid: {reason}") from None
     if then == now:
-        raise AnnealError("overrides: the run's game has these values already, so there is nothing to anneal")
+        raise NothingToAnneal("overrides: the run's game has these values already, so there is nothing to anneal")
     if Layout(then).hash != Layout(now).hash:
         raise AnnealError(
             "overrides: the change alters the layout of observations and actions, which all games of a "
@@ -80,7 +83,7 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
     before = read_anneal(state)
     if before is not None and before.id == requested["id"]:
         return ""
-    if before is not None and before.state in UNFINISHED:
+    if before is not None and before.state not in FINISHED:
         return f"anneal {before.id!r} is {before.state}: only one can be active"
     try:
         game_with_overrides(record, requested["overrides"])
@@ -103,7 +106,7 @@ def end_anneal(state: RunState, operation: Operation) -> str:
         return ""  # reverted by the anneal's own guard
     while True:  # until no concurrent change intervenes
         anneal = read_anneal(state)
-        if anneal is None or anneal.state not in UNFINISHED or target > anneal.base:
+        if anneal is None or anneal.state in FINISHED or target > anneal.base:
             return ""
         ended = anneal.model_copy(update={
             "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
@@ -146,10 +149,15 @@ class AnnealReconciler:
         now = self.state.status()
         if now is None or now.status not in run_state.ACTIVE:
             return anneal
-        return self.apply_step(anneal, advance(anneal, version, judge_anneal(self.state, anneal)), CONTROLLER)
+        try:
+            return self.apply_step(anneal, advance(anneal, version, judge_anneal(self.state, anneal)), CONTROLLER)
+        except AnnealError as error:
+            log.warning("anneal %s cannot be promoted, abort it: %s", anneal.id, error)
+            return anneal
 
     def apply_step(self, before: Anneal, step: Transition, who: str) -> Anneal:
-        """Apply a step. The side effect comes first, so that it is found done after a crash between the two writes."""
+        """Apply a step. The side effect comes first, so that it is found done after a crash between the two writes.
+        Raise AnnealError if the run's game has changed so that it cannot have the annealed change."""
         if step.follows is FollowUp.APPLY_OVERRIDES:
             self._promote(before, who)
         if step.changed and not replace_anneal(self.state, before, step.anneal, who, step.anneal.state):
@@ -162,8 +170,8 @@ class AnnealReconciler:
             return
         try:
             game = game_with_overrides(record, anneal.overrides).model_dump(mode="json")
-        except AnnealError:
-            return  # already part of the game
+        except NothingToAnneal:
+            return  # by a controller that died before it changed the anneal
         try:
             self.state.set_record(record, record.changed(new_epoch=False, game=game), who, "anneal.made_the_game",
                                   {"anneal": anneal.id, "overrides": anneal.overrides})

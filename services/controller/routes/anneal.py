@@ -9,12 +9,12 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.anneal.document import MAX_OVERRIDES, Anneal, AnnealPolicy
+from five.agent.anneal.document import FINISHED, MAX_OVERRIDES, Anneal, AnnealPolicy
 from five.agent.anneal.guard import GuardConfig, estimate_power
 from five.agent.anneal.transitions import InvalidTransition, Transition, abort, hold, promote, resume, set_share
 from five.agent.anneal.variants import Variant
 from five.services.controller.anneal.reconciler import (
-    UNFINISHED,
+    AnnealError,
     AnnealReconciler,
     fail_on_request,
     game_with_overrides,
@@ -160,7 +160,7 @@ def _apply_change(context: Context, who: str, dry_run: bool,
             return _status(context, step.anneal)
         reconciler = AnnealReconciler(context.state, OperationStore(context.state), context.store.head)
         after = reconciler.apply_step(anneal, step, who)
-    except InvalidTransition as error:
+    except (InvalidTransition, AnnealError) as error:
         raise Problem(409, str(error)) from None
     except FencedOut:
         after = None
@@ -182,7 +182,7 @@ def begin_anneal(caller: Operator, context: ContextDep, body: AnnealRequest, res
     if record is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     now = read_anneal(context.state)
-    if now is not None and now.state in UNFINISHED:
+    if now is not None and now.state not in FINISHED:
         raise Problem(409, f"anneal {now.id!r} is {now.state}: promote, abort or revert it first")
     identity = f"{body.name}-{secrets.token_hex(3)}"
     try:
