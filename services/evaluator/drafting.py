@@ -20,6 +20,7 @@ from five.run import draft_tables
 from five.run.line_ups import METHOD, LineUps
 from five.services.evaluator.matches import Inference
 from rapid.rpc.errors import CallFailed
+from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
 WIN = "win_probability"
@@ -60,7 +61,7 @@ class DraftReader:
                 except CallFailed as error:
                     log.warning("draft table of version %d failed, next attempt in %g s: %s", version, POLL_SECONDS,
                                 error)
-                except OSError as error:
+                except (OSError, Corrupt) as error:
                     log.warning("draft table of version %d cannot be stored: %s", version, error)
                     self._made = version
                 finally:
