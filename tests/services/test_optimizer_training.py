@@ -45,7 +45,7 @@ def test_versions_follow_a_fixed_number_of_steps(tmp_path: Path) -> None:
     assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
 
 
-def test_schedule_counts_learned_hero_steps_across_a_resume(tmp_path: Path) -> None:
+def test_schedule_counts_received_hero_steps_across_a_resume(tmp_path: Path) -> None:
     versions, client = Versions(), StateInMemory()
     run = training(tmp_path, versions, client)
     run.start()
