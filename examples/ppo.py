@@ -1,12 +1,12 @@
 """PPO in one file, after CleanRL's, on the game with a flat observation and a masked choice.
 
-    pip install torch gymnasium five-dota      # or: pip install torch gymnasium ./libs/dota
+    pip install torch gymnasium ./libs/dota
     python examples/ppo.py --minutes 10
 
 Shadow Fiend plays itself in the middle lane: each game gives two rows of experience, one a side. A last hit earns 1, a
-death costs 1. Hyperparameters are CleanRL's for Atari as they stand, untuned; rows are more, because the game steps
-many at once faster. At the end (and before the first update, where the policy is uniform over what the mask allows) it
-plays games against itself and against the scripted bot, and prints the last hits of a game.
+death costs 1. Hyperparameters are CleanRL's for Atari, untuned, but there are more rows, because the game steps many at
+once faster. Before the first update, where the policy is uniform over what the mask allows, and at the end it plays
+games against itself and against the scripted bot, and prints the last hits of a game.
 """
 
 import argparse

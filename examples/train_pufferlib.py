@@ -1,9 +1,9 @@
 """PufferLib's own trainer on the game: an adapter of a few lines, and a policy that reads the mask.
 
-    pip install pufferlib five-dota            # or: pip install pufferlib ./libs/dota
+    pip install pufferlib ./libs/dota
     python examples/train_pufferlib.py --train.device cpu --train.optimizer adam --train.learning-rate 0.001
 
-PufferLib 3 carries one array an agent, so that the mask travels behind the observation in the same row.
+PufferLib 3 gives each agent one array, so the mask follows the observation in the same row.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """Sample Factory's own trainer on the game: it takes the environment as it is.
 
-    pip install sample-factory five-dota       # or: pip install sample-factory ./libs/dota
+    pip install sample-factory ./libs/dota
     python examples/train_sample_factory.py --env=Five/Mid-v0 --device=cpu --experiment=five
 
-Sample Factory 2.1 knows no masks: a choice that is not allowed does nothing, and the policy learns which those are.
+Sample Factory 2.1 has no action masks: a masked action does nothing, and the policy learns which are masked.
 """
 
 import sys

@@ -9,20 +9,24 @@
 # the chart's names and the chart's Redis. REST API tokens are changed in their Secret, which the controller rereads by
 # itself: docs/operations.md.
 #
-# NAMESPACE (five), RELEASE (five), the prefix of the objects' names; KUBECTL (kubectl); TIMEOUT (20m) of a replacement.
+# RELEASE (five) is the release's name, NAMESPACE (five) its namespace. Names begin as the chart's do: with RELEASE, and
+# with RELEASE-five where RELEASE has no "five" in it; FULLNAME is fullnameOverride. KUBECTL (kubectl) is the command,
+# TIMEOUT (20m) the time that a replacement may take.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 callers="controller evaluator play rollout"
 release=${RELEASE:-five}
+case $release in *five*) prefix=$release ;; *) prefix=$release-five ;; esac
+prefix=${FULLNAME:-$prefix}
 kubectl="${KUBECTL:-kubectl} -n ${NAMESPACE:-five}"
-[ $# -gt 0 ] || { sed -n '2,12p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,14p' "$0"; exit 2; }
 
 fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
 
 # read_key SECRET KEY: print its value; nothing if it is missing.
 read_key() {
-  $kubectl get secret "$release-$1" -o "go-template={{with index .data \"$2\"}}{{. | base64decode}}{{end}}"
+  $kubectl get secret "$prefix-$1" -o "go-template={{with index .data \"$2\"}}{{. | base64decode}}{{end}}"
 }
 
 # write_keys SECRET KEY VALUE ...: sets keys; '-' takes one out. By standard input: a command line can be read by others.
@@ -35,14 +39,14 @@ write_keys() {
     body="$body${body:+, }\"$1\": $value"
     shift 2
   done
-  printf '{"data": {%s}}' "$body" | $kubectl patch secret "$release-$name" --patch-file /dev/stdin >/dev/null
+  printf '{"data": {%s}}' "$body" | $kubectl patch secret "$prefix-$name" --patch-file /dev/stdin >/dev/null
 }
 
 # ask ROLE COMMAND...: lines of commands for a Redis, as its admin.
 ask() {
   role=$1
   shift
-  [ "$role" = state ] && place=statefulset/$release-redis-state || place=deployment/$release-redis-params
+  [ "$role" = state ] && place=statefulset/$prefix-redis-state || place=deployment/$prefix-redis-params
   answer=$( { printf 'AUTH admin %s\n' "$(read_key redis-admin "$role-password")"; printf '%s\n' "$@"; } \
     | $kubectl exec -i "$place" -c redis -- \
       sh -c 'if [ -d /etc/five-redis/tls ]; then exec redis-cli --tls --cacert /etc/five-redis/tls/ca.crt; fi; exec redis-cli')
@@ -56,7 +60,7 @@ ask() {
 replace() {
   for component; do
     for workload in $($kubectl get deployment,statefulset -o name \
-      -l "app.kubernetes.io/part-of=five,app.kubernetes.io/component=$component" | grep "/$release-" || true); do
+      -l "app.kubernetes.io/part-of=five,app.kubernetes.io/component=$component" | grep "/$prefix-" || true); do
       $kubectl rollout restart "$workload"
       $kubectl rollout status "$workload" --timeout "${TIMEOUT:-20m}"
     done
@@ -72,7 +76,7 @@ password() {
   for role in state params; do
     [ -z "$(read_key "redis-$user" "$role-password")" ] || roles="$roles $role"
   done
-  [ -n "$roles" ] || { echo "rotate: Secret $release-redis-$user has no password" >&2; exit 2; }
+  [ -n "$roles" ] || { echo "rotate: Secret $prefix-redis-$user has no password" >&2; exit 2; }
   for role in $roles; do
     if [ -z "$(read_key "redis-$user" "$role-password-old")" ]; then
       new=$(fresh)
@@ -114,7 +118,7 @@ await() {
   have=none
   while :; do
     places=$($kubectl get pods -o "go-template=$mounts" --field-selector status.phase=Running \
-      -l "app.kubernetes.io/part-of=five$2" | grep "^$release-" || true)
+      -l "app.kubernetes.io/part-of=five$2" | grep "^$prefix-" || true)
     # Those that have it are not asked again; of the others 16 at a time.
     have="$have
 $(printf '%s\n' "$places" | grep -vxF "$have" | xargs -P 16 -L 1 sh -c "$asked || true" asked)"
@@ -131,7 +135,7 @@ $(printf '%s\n' "$places" | grep -vxF "$have" | xargs -P 16 -L 1 sh -c "$asked |
 publish_callers() {
   rows=$(for caller in $callers; do
     secret=$(read_key "caller-$caller" secret)
-    [ -n "$secret" ] || { echo "rotate: Secret $release-caller-$caller has no secret" >&2; exit 2; }
+    [ -n "$secret" ] || { echo "rotate: Secret $prefix-caller-$caller has no secret" >&2; exit 2; }
     also=$(read_key "caller-$caller" secret-also)
     echo "$caller $secret $(echo "$also" | tr , ' ')"
   done)

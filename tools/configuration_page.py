@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from five.run.load import load
-from five.run.reference import Key, reference
+from five.run.reference import KeyReference, reference
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "configuration.md"
@@ -45,7 +45,7 @@ def page() -> str:
     return "".join(parts)
 
 
-def row(key: Key) -> str:
+def row(key: KeyReference) -> str:
     """Return a key's row of its section's table."""
     presets = "; ".join(f"{name}: {shown(value)}" for name, value in key.presets.items())
     source = "" if key.source.startswith("chosen") else key.source

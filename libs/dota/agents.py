@@ -1,4 +1,4 @@
-"""Observation and action formats of an environment's agents, independent of the library that carries them."""
+"""Observations, action formats and rewards that the Gymnasium and PettingZoo environments share."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from dota.choices import ActionInputs, choices_of
 from dota.config import GameConfig, RewardConfig
 from dota.flat import FlatObservation
 from dota.rewards import SIGNALS, rewards
-from dota.spaces import Layout, MaskClass
+from dota.spaces import Layout
 from dota.vec_game import Controller
 
 Array = npt.NDArray[Any]
@@ -57,13 +57,13 @@ class AgentView:
             shapes[name] = (own, _DTYPES[name])
         return shapes | mask
 
-    def seen(self, arrays: Mapping[str, Array]) -> ActionInputs:
+    def action_inputs(self, arrays: Mapping[str, Array]) -> ActionInputs:
         """Select the arrays that describe valid actions, from arrays with leading dimensions [..., (heroes)]."""
         return ActionInputs(arrays["available"], arrays["target_mask"])
 
     def mask(self, arrays: Mapping[str, Array]) -> npt.NDArray[np.int8]:
         """Return the mask int8 [..., mask_width], hero after hero, for arrays [..., heroes, .]."""
-        mask = self.choices.mask(self.seen(arrays))
+        mask = self.choices.mask(self.action_inputs(arrays))
         return mask.reshape(*mask.shape[:-2], self.mask_width)
 
     def observe(self, arrays: Mapping[str, Array], mask: npt.NDArray[np.int8]) -> Any:
@@ -89,13 +89,13 @@ class AgentView:
         wanted = (*rows, width)
         if given.shape != wanted and not (width == 1 and given.shape == rows):
             raise ValueError(f"{whose} has shape {given.shape}; expected {wanted if width > 1 else rows}")
-        taken = given.astype(np.int64).reshape(*rows, width)
-        if wrong := np.argwhere((taken < 0) | (taken >= self.parts)).tolist():
-            place = wrong[0][-1]
-            raise ValueError(f"{whose} has {taken[tuple(wrong[0])]} for choice {place} "
-                             f"({self.choices.names[place % len(self.choices.parts)]}), which takes 0 to "
-                             f"{self.parts[place] - 1}")
-        return taken.reshape(*rows, self.heroes, len(self.choices.parts))
+        numbers = given.astype(np.int64).reshape(*rows, width)
+        if wrong := np.argwhere((numbers < 0) | (numbers >= self.parts)).tolist():
+            part = wrong[0][-1]
+            raise ValueError(f"{whose} has {numbers[tuple(wrong[0])]} for choice {part} "
+                             f"({self.choices.names[part % len(self.choices.parts)]}), which takes 0 to "
+                             f"{self.parts[part] - 1}")
+        return numbers.reshape(*rows, self.heroes, len(self.choices.parts))
 
 
 class Weighting:
@@ -135,7 +135,7 @@ def controller_of(opponent: str | int) -> Controller:
     raise ValueError(f"unknown opponent {opponent!r}; known: {', '.join(known)}")
 
 
-def whole_seed(seed: Any) -> int | None:
+def parse_seed(seed: Any) -> int | None:
     """Return a seed as a Python int; numpy integers are accepted. Raises ValueError for anything but an integer of at
     least 0."""
     if seed is None:
@@ -150,17 +150,17 @@ def whole_seed(seed: Any) -> int | None:
 
 
 def reset_options(options: Mapping[str, Any] | None, known: Sequence[str], *, refuse: bool = True) -> dict[str, Any]:
-    """Return the options of a reset.
+    """Return the known options of a reset.
 
-    Raises ValueError that names an unknown option. With ``refuse=False`` it warns instead: a library's own test passes
-    options that no environment has.
+    Raises ValueError that names an unknown option. With ``refuse=False`` it warns and drops the option instead, because
+    PettingZoo's own test passes an option that no environment has.
     """
     given = dict(options or {})
     if unknown := [name for name in given if name not in known]:
-        said = f"reset has no option {unknown[0]!r}; it has {', '.join(known)}"
+        problem = f"reset has no option {unknown[0]!r}; it has {', '.join(known)}"
         if refuse:
-            raise ValueError(said)
-        warnings.warn(said, stacklevel=3)
+            raise ValueError(problem)
+        warnings.warn(problem, stacklevel=3)
     return {name: value for name, value in given.items() if name in known}
 
 
@@ -168,5 +168,3 @@ def split_mask(mask: Array, parts: Sequence[int] | Array) -> tuple[Array, ...]:
     """Split a mask [..., sum(parts)] into one mask a part, the form that ``MultiDiscrete.sample(mask)`` takes."""
     return tuple(np.split(mask, np.cumsum(np.asarray(parts))[:-1], axis=-1))
 
-
-assert len(MaskClass) == 4  # dota.choices' factored form has a part for each

@@ -45,8 +45,9 @@ MIDDLE = OFFSETS // 2
 # Offsets of the discrete form: nowhere, then eight directions at half and at full length.
 AIMS = ((MIDDLE, MIDDLE), *((MIDDLE + r * x, MIDDLE + r * y) for r in (MIDDLE // 2, MIDDLE)
                             for x, y in ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))))
-# Unit slots that a class of target can be in.
+# Prefix of the unit slot groups that hold the targets of each class.
 _GROUPS = {MaskClass.ATTACK: "", MaskClass.ENEMY: "", MaskClass.ALLY: "allied_", MaskClass.TELEPORT: "allied_buildings"}
+# Items of no build that heroes get all the same: the buyer keeps them in stock, or Roshan drops them.
 _ALWAYS = ("item_tango", "item_tango_single", "item_flask", "item_clarity", "item_tpscroll", "item_ward_observer",
            "item_cheese", "item_refresher_shard")
 
@@ -110,33 +111,33 @@ class Choices(ABC):
         return sum(self.parts)
 
     @abstractmethod
-    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
+    def mask(self, inputs: ActionInputs) -> npt.NDArray[np.int8]:
         """Return int8 [..., width], part after part: 1 for a valid choice. Every part has at least one valid choice."""
 
     @abstractmethod
-    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, inputs: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         """Convert choices [..., parts] to commands int16 [..., 6], with bool [...] for whether each is valid."""
 
-    def _available_mask(self, seen: ActionInputs) -> Array:
+    def _available_mask(self, inputs: ActionInputs) -> Array:
         """Return bool [..., ids]: available actions by id."""
-        lead = seen.available.shape[:-1]
+        lead = inputs.available.shape[:-1]
         out = np.zeros((*lead, len(self.layout.actions)), np.bool_)
-        np.put_along_axis(out, seen.available.astype(np.int64), True, -1)
+        np.put_along_axis(out, inputs.available.astype(np.int64), True, -1)
         out[..., 0] = False
         return out
 
-    def _targets(self, seen: ActionInputs) -> Array:
+    def _targets(self, inputs: ActionInputs) -> Array:
         """Return bool [..., 4 * U]: valid targets by class. A class without targets has its first slot set, which
         nothing reads."""
-        valid = seen.target_mask != 0
+        valid = inputs.target_mask != 0
         valid[..., 0] |= ~valid.any(-1)
         rows: Array = valid.reshape(*valid.shape[:-2], -1)
         return rows
 
-    def _slot(self, action: Array, seen: ActionInputs) -> tuple[Array, Array]:
+    def _slot(self, action: Array, inputs: ActionInputs) -> tuple[Array, Array]:
         """Return the slots of action ids in ``available``, 0 (noop) for unavailable ones, and whether each is
         available."""
-        found = seen.available == action[..., None]
+        found = inputs.available == action[..., None]
         there = found.any(-1) & (action != 0)
         return np.where(there, found.argmax(-1), 0), there
 
@@ -154,18 +155,18 @@ class NativeChoices(Choices):
             self._uses[action.id, list(action_parts_used(action.target))] = True
         self._class = np.array([a.mask for a in layout.actions])
 
-    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
-        lead = seen.available.shape[:-1]
-        targets = self._targets(seen).reshape(*lead, len(MaskClass), -1)
+    def mask(self, inputs: ActionInputs) -> npt.NDArray[np.int8]:
+        lead = inputs.available.shape[:-1]
+        targets = self._targets(inputs).reshape(*lead, len(MaskClass), -1)
         ones = np.ones((*lead, DELAYS + 2 * OFFSETS), np.bool_)
-        return np.concatenate([seen.available != 0, ones[..., :DELAYS], targets[..., :MaskClass.TELEPORT, :].any(-2),
+        return np.concatenate([inputs.available != 0, ones[..., :DELAYS], targets[..., :MaskClass.TELEPORT, :].any(-2),
                                targets[..., MaskClass.TELEPORT, :], ones[..., DELAYS:]], -1).astype(np.int8)
 
-    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
-        action = np.take_along_axis(seen.available, chosen[..., :1].astype(np.int64), -1)[..., 0].astype(np.int64)
+    def orders(self, chosen: Array, inputs: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+        action = np.take_along_axis(inputs.available, chosen[..., :1].astype(np.int64), -1)[..., 0].astype(np.int64)
         uses, kind = self._uses[action], self._class[action]
         at = np.where(uses[..., ActionPart.TELEPORT], chosen[..., ActionPart.TELEPORT], chosen[..., ActionPart.UNIT])
-        flat = seen.target_mask.reshape(*action.shape, -1)
+        flat = inputs.target_mask.reshape(*action.shape, -1)
         valid = np.take_along_axis(flat, (kind * self.layout.units + at)[..., None].astype(np.int64), -1)[..., 0] != 0
         aims = uses[..., ActionPart.UNIT] | uses[..., ActionPart.TELEPORT]
         return chosen.astype(np.int16), (action != 0) & (valid | ~aims)
@@ -175,6 +176,7 @@ class FactoredChoices(Choices):
     """Action format of independent parts: a verb, a target of each class, an offset and a delay."""
 
     names = ("verb", "attack_target", "enemy_target", "ally_target", "teleport_target", "offset_x", "offset_y", "delay")
+    assert len(MaskClass) == 4  # `names` has a target for each class
 
     def __init__(self, config: GameConfig, layout: Layout) -> None:
         super().__init__(config, layout)
@@ -184,17 +186,17 @@ class FactoredChoices(Choices):
         self._aims = np.array([a.target in (TargetType.UNIT, TargetType.UNIT_OFFSET, TargetType.TELEPORT)
                                for a in self.actions])
 
-    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
-        rest = np.ones((*seen.available.shape[:-1], 2 * OFFSETS + DELAYS), np.bool_)
-        return np.concatenate([self._available_mask(seen)[..., self._ids], self._targets(seen), rest],
+    def mask(self, inputs: ActionInputs) -> npt.NDArray[np.int8]:
+        rest = np.ones((*inputs.available.shape[:-1], 2 * OFFSETS + DELAYS), np.bool_)
+        return np.concatenate([self._available_mask(inputs)[..., self._ids], self._targets(inputs), rest],
                               -1).astype(np.int8)
 
-    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, inputs: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         verb = chosen[..., 0]
         kind = self._class[verb]
         unit = np.take_along_axis(chosen[..., 1:5], kind[..., None], -1)[..., 0]
-        slot, there = self._slot(self._ids[verb], seen)
-        flat = seen.target_mask.reshape(*verb.shape, -1)
+        slot, there = self._slot(self._ids[verb], inputs)
+        flat = inputs.target_mask.reshape(*verb.shape, -1)
         valid = np.take_along_axis(flat, (kind * self.layout.units + unit)[..., None].astype(np.int64), -1)[..., 0] != 0
         allowed = there & (valid | ~self._aims[verb])
         out = np.stack([np.where(allowed, slot, 0), chosen[..., 7], unit, unit, chosen[..., 5], chosen[..., 6]], -1)
@@ -238,15 +240,15 @@ class DiscreteChoices(Choices):
                         yield from (TargetedAction(action.id, f"{action.name} {name}[{i}]", start + i, MIDDLE, MIDDLE)
                                     for i in range(count))
 
-    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
-        flat = seen.target_mask.reshape(*seen.available.shape[:-1], -1) != 0
-        allowed = self._available_mask(seen)[..., self._ids] & (flat[..., self._target] | ~self._aims)
+    def mask(self, inputs: ActionInputs) -> npt.NDArray[np.int8]:
+        flat = inputs.target_mask.reshape(*inputs.available.shape[:-1], -1) != 0
+        allowed = self._available_mask(inputs)[..., self._ids] & (flat[..., self._target] | ~self._aims)
         return np.asarray(allowed, np.int8)
 
-    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, inputs: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         number = chosen[..., 0]
-        slot, there = self._slot(self._ids[number], seen)
-        flat = seen.target_mask.reshape(*number.shape, -1)
+        slot, there = self._slot(self._ids[number], inputs)
+        flat = inputs.target_mask.reshape(*number.shape, -1)
         valid = np.take_along_axis(flat, self._target[number][..., None], -1)[..., 0] != 0
         allowed = there & (valid | ~self._aims[number])
         out = np.concatenate([np.where(allowed, slot, 0)[..., None], self._rest[number]], -1)

@@ -1,7 +1,7 @@
 """Game of a Dota 2 client: its world states (``CMsgBotWorldState``) as observations of the simulator's layout.
 
 `ClientGame` takes the bytes that a client sends to a bot of one team, and writes the observation, the available actions
-and the masks that a policy reads. docs/client-observations.md lists what a client does not tell.
+and the masks that a policy reads. docs/client-observations.md lists what a client does not report.
 """
 
 import functools
@@ -37,7 +37,7 @@ class ClientGame:
     """Game that a client plays, seen by one team.
 
     ``obs`` holds the arrays of ``layout.array_specs()`` without leading dimensions; `update` writes them. ``config`` is
-    the given one with ``hide_unseen``, since a client does not tell what that hides. Raises ValueError as ``Game``
+    the given one with ``hide_unseen``, since a client does not report what that hides. Raises ValueError as ``Game``
     does.
     """
 
@@ -68,7 +68,7 @@ class ClientGame:
     def update(self, frame: bytes) -> str:
         """Take the next frame and write ``obs``. Return an empty string, or why the frame is refused.
 
-        A refused frame changes nothing; the next intact frame brings the game up again. Send every frame: a lost one
+        A refused frame changes nothing; the next intact frame brings the game up to date. Send every frame: a lost one
         loses the trees that fell in it.
         """
         if reason := str(self._core.update(frame)):

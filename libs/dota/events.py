@@ -1,4 +1,4 @@
-"""Game events of a timestep: the transcript, the kill feed, and the moments of rewards.
+"""Game events of a timestep, for transcripts and kill feeds.
 
 The core records each event once and emits its reward signal at the same place (``world/events.cpp``). The list holds
 the events of the last timestep in order; after a reset, those of the start (first purchases, first skill). A replay
@@ -47,7 +47,7 @@ class EventKind(IntEnum):
 
 assert len(EventKind) == _core.EVENT_KINDS
 
-# Those that a kill feed shows.
+# Kinds that a kill feed shows.
 FEED = frozenset({EventKind.HERO_DEATH, EventKind.HERO_KILL, EventKind.REINCARNATION, EventKind.BUYBACK,
                   EventKind.BUILDING_DEATH, EventKind.ROSHAN_DEATH, EventKind.COURIER_DEATH, EventKind.RUNE,
                   EventKind.AEGIS, EventKind.GLYPH, EventKind.MEGAS, EventKind.WON})

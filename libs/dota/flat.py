@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dota.spaces import ID_SPACES, Layout
 
 Array = npt.NDArray[Any]
-# Which id space an id field's numbers are of, where its name does not say so.
+# Id space of the id fields that are not named after theirs.
 _SPACE_OF = {"next_item": "item", "area_effect": "area"}
 _PARTS = ("shared", "private", "shared_ids", "private_ids")
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota import registration
-from dota.agents import SELF, reset_options, whole_seed
+from dota.agents import SELF, parse_seed, reset_options
 from dota.config import GameConfig, RewardConfig
 from dota.gymnasium_spaces import action_space, observation_space
 from dota.picture import render_frame
@@ -66,7 +66,7 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         ``options``: ``lineup`` (hero names, one list a team), ``side`` and ``opponent`` from this game on. Raises
         ValueError for an unknown option or an invalid value.
         """
-        super().reset(seed=whole_seed(seed))
+        super().reset(seed=parse_seed(seed))
         given = reset_options(options, RESET_OPTIONS)
         if "side" in given:
             self.team.set_side(given["side"])

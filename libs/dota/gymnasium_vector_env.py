@@ -9,7 +9,7 @@ import numpy.typing as npt
 from gymnasium.utils import seeding
 from gymnasium.vector.utils import batch_space
 
-from dota.agents import reset_options, whole_seed
+from dota.agents import parse_seed, reset_options
 from dota.config import GameConfig, RewardConfig
 from dota.gymnasium_env import RENDER_MODES, checked_render_mode
 from dota.gymnasium_spaces import action_space, observation_space
@@ -24,7 +24,7 @@ else:
     _VectorEnv = gymnasium.vector.VectorEnv
 
 AUTORESETS = ("next_step", "same_step", "disabled")
-# Gymnasium below 1.0 began the next game in the step that ended one, and says nothing of other ways.
+# Below 1.0 Gymnasium resets in the step that ends a game, and has no AutoresetMode.
 BEFORE_1 = int(gymnasium.__version__.partition(".")[0]) < 1
 RESET_OPTIONS = ("reset_mask", "lineup", "opponent")
 
@@ -92,9 +92,9 @@ class DotaVectorEnv(_VectorEnv):
         given = reset_options(options, RESET_OPTIONS)
         n, rows_of_game = self.num_envs, self.team.rows // self.team.games.games
         mask = np.asarray(given.get("reset_mask", np.ones(n)), np.bool_)
-        whole = None if seed is None or isinstance(seed, Sequence | np.ndarray) else whole_seed(seed)
+        whole = None if seed is None or isinstance(seed, Sequence | np.ndarray) else parse_seed(seed)
         seeds = [whole + i for i in range(n)] if whole is not None else \
-            [whole_seed(s) for s in seed] if isinstance(seed, Sequence | np.ndarray) else [None] * n
+            [parse_seed(s) for s in seed] if isinstance(seed, Sequence | np.ndarray) else [None] * n
         if len(seeds) != n or mask.shape != (n,):
             raise ValueError(f"{len(seeds)} seeds and a mask of {mask.shape} do not fit num_envs, {n}")
         games = mask.reshape(-1, rows_of_game)

@@ -12,8 +12,8 @@ from dota.tables import names_of
 def main(arguments: list[str]) -> int:
     """Run the command and return its exit status.
 
-    ``append`` adds the names that the registry lacks after the existing ones; ``check`` lists them and returns 1 if
-    any.
+    ``append`` adds the names that the registry lacks after the existing ones. ``check`` only lists them, and returns 1
+    if there are any.
     """
     if arguments not in (["append"], ["check"]):
         print("usage: python -m dota.naming append | check", file=sys.stderr)
@@ -29,10 +29,10 @@ def main(arguments: list[str]) -> int:
     elif arguments == ["check"]:
         return 1
     else:
-        beside = registry.FILE.with_suffix(".part")
-        # One seal for all that is added in one go.
-        beside.write_text(Registry(new.names, (*old.seals, new.seals[-1])).to_json(), encoding="utf-8")
-        os.replace(beside, registry.FILE)
+        temporary = registry.FILE.with_suffix(".part")
+        # A run adds one seal, also when several patches have new names.
+        temporary.write_text(Registry(new.names, (*old.seals, new.seals[-1])).to_json(), encoding="utf-8")
+        os.replace(temporary, registry.FILE)
     return 0
 
 

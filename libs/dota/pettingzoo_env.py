@@ -9,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from dota.agents import AgentView, reset_options, whole_seed
+from dota.agents import AgentView, parse_seed, reset_options
 from dota.config import GameConfig, RewardConfig
 from dota.flat import FlatObservation
 from dota.game import Game
@@ -55,9 +55,9 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self._random: np.random.Generator | None = None
         heroes = self.layout.heroes
         self.possible_agents = [f"{team}_{i}" for team in TEAM_NAMES for i in range(heroes)]
-        self._places = {agent: divmod(k, heroes) for k, agent in enumerate(self.possible_agents)}
+        self._seats = {agent: divmod(k, heroes) for k, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []
-        self._refused = np.zeros((TEAMS, heroes), np.int64)
+        self._invalid = np.zeros((TEAMS, heroes), np.int64)
         self.observation_spaces = {agent: observation_space(self.view) for agent in self.possible_agents}
         self.action_spaces = {agent: action_space(self.view) for agent in self.possible_agents}
         self._state = FlatObservation(self.layout, heroes)
@@ -80,12 +80,12 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         passes one. Raises ValueError for an invalid value.
         """
         given = reset_options(options, ("lineup",), refuse=False)
-        whole = whole_seed(seed)
+        whole = parse_seed(seed)
         if whole is not None or self._random is None:
             self._random, _ = seeding.np_random(whole)
         self.game.reset(int(self._random.integers(2**63)), given.get("lineup"))
         self.agents = list(self.possible_agents)
-        self._refused[:] = 0
+        self._invalid[:] = 0
         return self._observe()
 
     def step(self, actions: Mapping[str, Any]
@@ -96,18 +96,18 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         Raises KeyError that names an unknown agent, ValueError for an action of a wrong type, shape or range.
         """
         orders = np.zeros((TEAMS, self.layout.heroes, 6), np.int16)
-        self._refused[:] = 0
+        self._invalid[:] = 0
         for agent, action in actions.items():
-            place = self._places[self._require_agent(agent)]
+            seat = self._seats[self._require_agent(agent)]
             chosen = self.view.parse_actions(action, (), f"the action of {agent}")
-            hero = {name: array[place][None] for name, array in self.game.obs.items() if not name.startswith("shared")}
-            order, allowed = self.view.choices.orders(chosen, self.view.seen(hero))
-            orders[place], self._refused[place] = order[0], not allowed[0]
+            hero = {name: array[seat][None] for name, array in self.game.obs.items() if not name.startswith("shared")}
+            order, allowed = self.view.choices.orders(chosen, self.view.action_inputs(hero))
+            orders[seat], self._invalid[seat] = order[0], not allowed[0]
         self.game.step(orders)
         earned = self._weighting(self.game.signals, np.array(self.game.time, np.float32))
         winner, agents = self.game.winner, self.agents
         observations, infos = self._observe()
-        out = (observations, {a: float(earned[self._places[a]]) for a in agents},
+        out = (observations, {a: float(earned[self._seats[a]]) for a in agents},
                dict.fromkeys(agents, winner in (Winner.RADIANT, Winner.DIRE)),
                dict.fromkeys(agents, winner is Winner.DRAW), infos)
         if winner is not Winner.RUNNING:
@@ -127,24 +127,24 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         """Do nothing: the environment holds no resource but memory."""
 
     def _require_agent(self, agent: str) -> str:
-        if agent not in self._places:
+        if agent not in self._seats:
             raise KeyError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
         return agent
 
     def _observe(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         heroes = self.layout.heroes
-        # Every hero sees the shared arrays; a hero's axis of its own, as an agent may have several.
+        # Every hero sees the shared arrays. The views expect an axis of an agent's heroes, which has length 1 here.
         arrays = {name: np.broadcast_to(a[:, None], (TEAMS, heroes, a.shape[-1])) if name.startswith("shared")
                   else a[:, :, None] for name, a in self.game.obs.items()}
         mask = self.view.mask(arrays)
         seen = self.view.observe(arrays, mask)
         winner, observations, infos = self.game.winner, {}, {}
         for agent in self.agents:
-            place = self._places[agent]
-            observations[agent] = {name: array[place] for name, array in seen.items()} if isinstance(seen, dict) \
-                else seen[place]
+            seat = self._seats[agent]
+            observations[agent] = {name: array[seat] for name, array in seen.items()} if isinstance(seen, dict) \
+                else seen[seat]
             infos[agent] = {
-                **dict(zip(STATS, self.game.stats[place].tolist(), strict=True)), "game_time": self.game.time,
-                "invalid_actions": int(self._refused[place]), "won": int(winner) == place[0] + 1,
-                "winner": "" if winner is Winner.RUNNING else winner.name.lower(), self.view.mask_name: mask[place]}
+                **dict(zip(STATS, self.game.stats[seat].tolist(), strict=True)), "game_time": self.game.time,
+                "invalid_actions": int(self._invalid[seat]), "won": int(winner) == seat[0] + 1,
+                "winner": "" if winner is Winner.RUNNING else winner.name.lower(), self.view.mask_name: mask[seat]}
         return observations, infos

@@ -9,18 +9,20 @@ import numpy.typing as npt
 
 from dota.spaces import DATA
 
-SCALE = 2  # pixels of a side of a map cell
+SCALE = 2  # pixels along a side of a map cell
+# Colours by the map's ground level; -9 is void, other levels look like 4.
 GROUND = {-9: (20, 24, 28), 1: (58, 84, 92), 2: (86, 92, 66), 3: (98, 104, 76), 4: (112, 112, 92)}
 TREES = (58, 76, 48)
 TEAMS = ((96, 200, 110), (224, 92, 80), (200, 190, 120))
 SIZES = {"hero": 8, "lane_creep": 3, "neutral": 3, "roshan": 8, "tower": 7, "barracks": 7, "fort": 12, "filler": 4,
          "shrine": 5, "fountain": 9, "courier": 3, "ward": 3, "summon": 4}  # radii in pixels
 BUILDINGS = ("tower", "barracks", "fort", "filler", "shrine")
-SHOT = (250, 240, 160)
+PROJECTILE = (250, 240, 160)
 Picture = npt.NDArray[np.uint8]
 
 
-def _runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+def _decode_runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    """Expand a run-length list [value, count, ...]."""
     pairs = np.array(flat, np.int64).reshape(-1, 2)
     return np.repeat(pairs[:, 0], pairs[:, 1]).reshape(shape)
 
@@ -35,7 +37,7 @@ class MapPicture:
         self.west, self.south = float(world["min_x"]), float(world["min_y"])
         self.extent = float(world["cell"] * world["w"])
         shape = (world["h"], world["w"])
-        levels, trees = (_runs(data["grids"][name], shape) for name in ("elevation", "tree_count"))
+        levels, trees = (_decode_runs(data["grids"][name], shape) for name in ("elevation", "tree_count"))
         ground = np.zeros((*shape, 3), np.uint8)
         for level in np.unique(levels):
             ground[levels == level] = GROUND.get(int(level), GROUND[4])
@@ -87,6 +89,6 @@ def render_frame(patch: str, frame: dict[str, Any]) -> Picture:
             length = round(20 * max(0.0, unit["hp"] / unit["max_hp"]))
             image[top : top + 3, left : left + 20] = (40, 0, 0)
             image[top : top + 3, left : left + length] = (90, 230, 90)
-    for place_x, place_y, *_ in frame["projectiles"]:
-        _render_disc(image, *at(place_x, place_y), 2, SHOT, False)
+    for x, y, *_ in frame["projectiles"]:
+        _render_disc(image, *at(x, y), 2, PROJECTILE, False)
     return image

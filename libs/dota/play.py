@@ -24,12 +24,12 @@ from dota.vec_game import COMMANDS, Winner
 
 FRAMES = 4  # engine frames of a timestep
 PLAYERS: Final = COMMANDS[0]
-OFFERED: Final = int(_core.OFFERED)  # timesteps whose observations may be answered, the one under way included
+OFFERED: Final = int(_core.OFFERED)  # newest timesteps, the current one included, whose observations `choose` accepts
 
 # Kinds of orders, in the order of the core's PersonKind. docs/play.md says what each takes and does.
 KINDS: Final = ("move", "follow", "attack", "attack_move", "stop", "hold", "cast", "use", "toggle", "level", "talent",
                 "buy", "sell", "swap", "drop", "pickup", "courier", "buyback", "glyph", "shrine", "scan")
-REFUSALS: Final = tuple(_core.REFUSALS)  # words of a verdict that is no
+REFUSALS: Final = tuple(_core.REFUSALS)  # reasons for refusing an order
 _NAMED = ("buy", "courier")  # kinds that read `item`
 assert len(KINDS) == _core.PERSON_KINDS
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
@@ -157,10 +157,10 @@ class InteractiveGame(Game):
     def choose(self, actions: npt.NDArray[np.int16], age: int = 0) -> None:
         """Set the policies' actions int16 [2, H, 6] for the timestep in progress, chosen from the ``obs`` at its start.
 
-        Policies may think while the frames are played: before the last frame this equals passing the actions to
-        ``begin``; without it, their heroes continue. ``age``: how many timesteps older the ``obs`` were, less than
-        OFFERED (actions keep the meaning that they had there). Raises ValueError as ``begin``, for an age out of range,
-        and between timesteps.
+        A policy can thus compute while the frames are played. Until the last frame, a call has the effect of passing
+        the actions to ``begin``; without a call, the policies' heroes continue. ``age``: how many timesteps older the
+        ``obs`` were, less than OFFERED (actions keep the meaning that they had there). Raises ValueError as
+        ``begin``, for an age out of range, and between timesteps.
         """
         self._play.choose(self._actions(actions), self.controllers, age)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from dota.config import GameConfig, RewardConfig
 
 FILE = Path(__file__).parent / "data" / "presets.json"
+DEFAULT_TEAM_SPIRIT = 0.3  # Berner et al. 2019, table 2: initial value
 
 
 class Preset(NamedTuple):
@@ -34,31 +35,31 @@ def load(name: str, **changes: Any) -> Preset:
 
     Raises ValueError for an unknown name (with the nearest one) or an invalid value.
     """
-    all_of_them = json.loads(FILE.read_text(encoding="utf-8"))
-    if name not in all_of_them:
-        near = difflib.get_close_matches(name, all_of_them, n=1)
+    entries = json.loads(FILE.read_text(encoding="utf-8"))
+    if name not in entries:
+        near = difflib.get_close_matches(name, entries, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(all_of_them))}{hint}")
-    found = all_of_them[name]
+        raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(entries))}{hint}")
+    found = entries[name]
     return Preset(GameConfig.model_validate({**found["game"], **changes}),
                   RewardConfig.model_validate(found["rewards"]), float(found["team_spirit"]))
 
 
-def of_run(run: Mapping[str, Any], default_spirit: float) -> dict[str, Any]:
+def preset_entry(run: Mapping[str, Any], default_spirit: float) -> dict[str, Any]:
     """Return the file's entry for one run preset."""
     spirit = run.get("schedules", {}).get("team_spirit", {}).get("initial", default_spirit)
     return {"game": run.get("game", {}), "rewards": run.get("rewards", {}), "team_spirit": spirit}
 
 
-def main(folder: str, default_spirit: float = 0.3) -> None:
+def main(folder: str, default_spirit: float = DEFAULT_TEAM_SPIRIT) -> None:
     """Write the file from a folder of run presets."""
     import yaml
 
-    made = {path.stem: of_run(yaml.safe_load(path.read_text(encoding="utf-8")), default_spirit)
-            for path in sorted(Path(folder).glob("*.yaml"))}
-    beside = FILE.with_suffix(".new")
-    beside.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    beside.replace(FILE)
+    entries = {path.stem: preset_entry(yaml.safe_load(path.read_text(encoding="utf-8")), default_spirit)
+               for path in sorted(Path(folder).glob("*.yaml"))}
+    temporary = FILE.with_suffix(".new")
+    temporary.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(FILE)
 
 
 if __name__ == "__main__":

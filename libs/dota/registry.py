@@ -8,8 +8,7 @@ one layout, and old messages stay readable. Spaces:
 - ``build``: heroes, which have one build each;
 - ``animation``, ``pickup``: names of the core's own enumerations;
 - ``action``: primary actions with their kind of target. An ability that aims differently in another patch has a
-separate
-  entry with a slash (``item_bloodstone/point``): an action's meaning never changes.
+  separate entry with a slash (``item_bloodstone/point``): an action's meaning never changes.
 
 Ids of the space ``area`` are those of ``ability``. Id 0 is "none" in every space; among actions it is the first entry.
 

@@ -22,17 +22,17 @@ from dota.malformed import MALFORMED
 
 FORMAT = "five-replay"
 VERSION = 3
-READABLE = (1, 2, 3)  # 1 has no fingerprints and no hash but the last, 2 no people
-CHECK_EVERY = 450  # timesteps at least, a minute of game time
+READABLE = (1, 2, 3)  # 1 has only the final hash and no fingerprints; 1 and 2 have no people
+CHECK_EVERY = 450  # timesteps between two hashes, a minute of game time; Replay.check_every may be longer
 _MAX_STEPS = 1 << 17  # nearly five hours
 _MAX_PEOPLE = 1 << 18
 _ROW = (10, 8)
-# What a person did: the engine frame before which it took effect, the hero, the order. `item` counts the texts of the
-# head's "items"; flags: 1 a target, 2 a place, 4 queued, 8 held, 16 the script buys, 32 one attack only, 64 the script
-# learns although it does not buy, or the other way round.
+# An action of a person (PersonRow). `frame`: the engine frame before which it takes effect. `item`: index into the
+# header's "items". `flags`: 1 has a target, 2 has a position, 4 queued, 8 held, 16 the script buys, 32 one attack only,
+# 64 `learns` differs from `scripted` (the script either buys or learns, not both).
 _PERSON = np.dtype([("frame", "<u4"), ("x", "<f4"), ("y", "<f4"), ("slot", "<i2"), ("to", "<i2"), ("unit", "<i2"),
                     ("generation", "<u2"), ("item", "<u2"), ("hero", "u1"), ("kind", "i1"), ("flags", "u1")])
-_TAKEN = -1  # kind: no order, the hero was taken or given back
+_NO_ORDER = -1  # kind of a row in which a person takes or returns control of the hero
 _MAX_TEXT, _MAX_TEXTS = 64, 4096
 
 
@@ -67,7 +67,7 @@ def _pack_people(rows: list[PersonRow], texts: list[str]) -> npt.NDArray[Any]:
         flags = ((row.target is not None) | (row.at is not None) << 1 | row.queue << 2 | row.held << 3
                  | row.scripted << 4 | row.once << 5 | (row.learns != row.scripted) << 6)
         out[k] = (row.frame, x, y, row.slot, row.to, unit, generation, numbers[row.item], row.hero,
-                  _TAKEN if row.kind is None else row.kind, flags)
+                  _NO_ORDER if row.kind is None else row.kind, flags)
     return out
 
 
@@ -76,9 +76,10 @@ def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
     for frame, x, y, slot, to, unit, generation, item, hero, kind, flags in rows.tolist():
         if item >= len(texts):
             raise ValueError(f"an order uses text {item}, the file has {len(texts)}")
-        out.append(PersonRow(frame, hero, None if kind == _TAKEN else kind, (unit, generation) if flags & 1 else None,
-                             (x, y) if flags & 2 else None, slot, to, texts[item], bool(flags & 4), bool(flags & 32),
-                             bool(flags & 8), bool(flags & 16), bool(flags & 16) != bool(flags & 64)))
+        out.append(PersonRow(frame, hero, None if kind == _NO_ORDER else kind,
+                             (unit, generation) if flags & 1 else None, (x, y) if flags & 2 else None, slot, to,
+                             texts[item], bool(flags & 4), bool(flags & 32), bool(flags & 8), bool(flags & 16),
+                             bool(flags & 16) != bool(flags & 64)))
     return out
 
 
@@ -130,14 +131,14 @@ class Replay:
                 "made_by": None if self.made_by is None else [f"{of:016x}" for of in self.made_by],
                 "checks": [f"{state:016x}" for state in self.checks], "people": len(self.people), "items": texts}
         path = Path(path)
-        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-        with beside.open("wb") as file:
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+        with temporary.open("wb") as file:
             file.write(json.dumps(head).encode() + b"\n")
             body = self.orders.astype("<i2").tobytes() + _pack_people(self.people, texts).tobytes()
             file.write(zlib.compress(body, 6))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Replay":

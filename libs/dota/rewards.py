@@ -35,8 +35,8 @@ _PAPER: dict[SignalName, float] = {
     "ancient_hp": 5.0, "megas": 4.0, "tower1": 2.25, "tower2": 3.0, "tower3": 4.5, "tower4": 2.25, "shrine": 2.25,
     "barracks": 6.0, "lane_assign": -0.15}
 
-# The gist's score of a building, W (1 + 2 health) while it stands, is 3 W: two thirds with its health, one third with
-# its fall. Of the ancient's last third half is counted as the win here, the two being the same moment.
+# In the gist a standing building scores W (1 + 2 health), which is 3 W in all: two thirds with its health, one third
+# with its fall. For the ancient, half of the last third is counted as the win, because both come at the same moment.
 _GIST: dict[SignalName, float] = {
     **_PAPER, "last_hit": 0.16, "deny": 0.2, "courier_death": 0.0, "gold_spent": 0.0, "aegis": 0.0}
 

@@ -32,7 +32,7 @@ class PlainField:
                         if bound is not None]
         self._min_length = min_length
 
-    def start(self) -> Any:
+    def make_default(self) -> Any:
         """Return the default, copied if it is mutable."""
         if self.default_factory is not None:
             return self.default_factory()
@@ -40,20 +40,21 @@ class PlainField:
 
     def check(self, value: Any, where: str) -> Any:
         """Convert a value to the field's type. Raises ValueError that names the problem and its location."""
-        taken = _convert_value(self.annotation, value, where)
-        if taken is None:  # its type says whether it may be
+        converted = _convert_value(self.annotation, value, where)
+        if converted is None:  # only a type that includes None lets it through
             return None
         for sign, bound in self._bounds:
-            fits = {">=": taken >= bound, ">": taken > bound, "<=": taken <= bound, "<": taken < bound}[sign]
+            fits = {">=": converted >= bound, ">": converted > bound, "<=": converted <= bound,
+                    "<": converted < bound}[sign]
             if not fits:
-                raise ValueError(f"{where} must be {sign} {bound}, not {taken}")
-        if self._min_length is not None and len(taken) < self._min_length:
-            raise ValueError(f"{where} needs {self._min_length} or more, it has {len(taken)}")
-        return taken
+                raise ValueError(f"{where} must be {sign} {bound}, not {converted}")
+        if self._min_length is not None and len(converted) < self._min_length:
+            raise ValueError(f"{where} needs {self._min_length} or more, it has {len(converted)}")
+        return converted
 
 
 def _number(kind: type, value: Any, where: str) -> Any:
-    # Numbers of numpy are taken as Python's.
+    # A numpy scalar becomes a Python number.
     value = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
     if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
         raise ValueError(f"{where} must be {'an integer' if kind is int else 'a number'}, not {value!r}")
@@ -115,7 +116,7 @@ class PlainSection:
             raise ValueError(f"{where} has no {', '.join(map(str, unknown))}; it has {', '.join(self.model_fields)}")
         for name, field in self.model_fields.items():
             given = values.get(name, _MISSING)
-            value = field.start() if given is _MISSING else given
+            value = field.make_default() if given is _MISSING else given
             if value is _MISSING:
                 raise ValueError(f"{where}.{name} is missing")
             object.__setattr__(self, name, field.check(value, f"{where}.{name}"))

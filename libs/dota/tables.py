@@ -10,7 +10,7 @@ from dota.config import GameConfig
 from dota.registry import Registry
 from dota.spaces import DATA, Layout, action_entries, actions_of, vocabulary
 
-INTERFACE = 6
+INTERFACE = 6  # of the bindings; bindings/module.cpp has the same number
 if getattr(_core, "INTERFACE", 1) != INTERFACE:
     raise ImportError(f"the compiled core ({_core.__file__}) does not match this code: run `make build`")
 

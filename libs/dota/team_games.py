@@ -17,8 +17,8 @@ DEFAULT_PRESET = "laptop-1v1"
 
 
 def resolve_game(preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
-           rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool
-           ) -> tuple[GameConfig, Weighting]:
+                 rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool
+                 ) -> tuple[GameConfig, Weighting]:
     """Return game and rewards: those of a preset, or a ``config``, with overrides from ``game``.
 
     Raises ValueError when both are given, and for unknown names and invalid values.
@@ -28,7 +28,8 @@ def resolve_game(preset: str | None, config: GameConfig | None, game: Mapping[st
     found = presets.load(preset or DEFAULT_PRESET)
     base = found.game if config is None else config
     own_rewards = found.rewards if config is None else None
-    spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else 0.3
+    spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else \
+        presets.DEFAULT_TEAM_SPIRIT
     return (GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})}),
             Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum))
 
@@ -60,7 +61,7 @@ class TeamGames:
             self.set_side(side)
             self.games.controllers[self.game_of, 1 - self.team_of] = controller_of(opponent)
         self.rows = len(self.game_of)
-        self.refused = np.zeros(self.rows, np.int64)
+        self._invalid = np.zeros(self.rows, np.int64)  # by row: heroes whose last choice was invalid
 
     def set_side(self, side: Any) -> None:
         """Set the team that all rows' agents command from the next reset on. Raises ValueError for an unknown side."""
@@ -75,14 +76,14 @@ class TeamGames:
     def set_opponent(self, opponent: str | int, games: Iterable[int]) -> None:
         """Set the opponent in these games. Raises ValueError for an unknown opponent."""
         if self.self_play or opponent == SELF:
-            raise ValueError("the opponent of self-play is chosen when the environment is made")
+            raise ValueError("the opponent of self-play is chosen when the environment is created")
         for g in games:
             self.games.controllers[g, 1 - self.team_of[g]] = controller_of(opponent)
 
     def begin(self, game: int, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
         """Start the game of a seed. Raises ValueError for an invalid lineup."""
         self.games.reset_as(game, seed, None if lineup is None else self.games.lineup(lineup))
-        self.refused[self.game_of == game] = 0
+        self._invalid[self.game_of == game] = 0
 
     def step(self, actions: Any, running: Array) -> npt.NDArray[np.float64]:
         """Play one step of the games ``running``; return the rows' rewards, 0 for those of other games.
@@ -91,10 +92,10 @@ class TeamGames:
         """
         arrays = self._arrays()
         chosen = self.view.parse_actions(actions, (self.rows,), "actions")
-        orders, allowed = self.view.choices.orders(chosen, self.view.seen(arrays))
+        orders, allowed = self.view.choices.orders(chosen, self.view.action_inputs(arrays))
         self._orders[self.game_of, self.team_of] = orders
         going = np.isin(self.game_of, running)
-        self.refused = np.where(going, (~allowed).sum(-1), 0)
+        self._invalid = np.where(going, (~allowed).sum(-1), 0)
         earned = np.zeros(self.rows, np.float64)
         if len(running):
             self.games.step(self._orders, running)
@@ -110,7 +111,7 @@ class TeamGames:
         winner = self.games.winner[self.game_of]
         infos: dict[str, Any] = {name: stats[:, i].copy() for i, name in enumerate(STATS)}
         infos |= {"game_time": self.games.game_time[self.game_of], "winner": winner,
-                  "won": winner == self.team_of + 1, "invalid_actions": self.refused.copy(), self.view.mask_name: mask}
+                  "won": winner == self.team_of + 1, "invalid_actions": self._invalid.copy(), self.view.mask_name: mask}
         return self.view.observe(arrays, mask), infos
 
     def ended(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -25,11 +25,11 @@ from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_t
 
 TEAMS = 2
 MAX_VARIANTS = 64
-PACKED = ("shared", "private")  # arrays that games with packed observations hold in no other form
+PACKED = ("shared", "private")  # arrays that exist only in packed form with observations="packed"
 STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage",
-         "dropped")  # the last of the whole game: what did not happen because a pool of the core was full
-_CARRIED = ("signals", "stats", "winner", "game_time", "lineups", "controllers")  # arrays that a copy takes along
-COMMANDS = (10, 8)  # heroes; action, delay, target slot and generation, teleport the same, dx, dy
+         "dropped")  # `dropped` is the whole game's: things that did not happen because a pool of the core was full
+_COPIED_ARRAYS = ("signals", "stats", "winner", "game_time", "lineups", "controllers")
+COMMANDS = (10, 8)  # heroes; action, delay, slot and generation of the target and of the teleport target, dx, dy
 
 assert len(STATS) == _core.STAT_COUNT
 
@@ -64,9 +64,8 @@ class VecGame:
     Attributes (all written by ``reset`` and ``step``; G games, H heroes a team):
 
     - ``layout``: the observation and action layout.
-    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; empty without observations; without
-    the
-      arrays of ``PACKED`` when observations are packed: `packed_obs` returns these.
+    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; empty without observations. When
+      observations are packed, it lacks the arrays of ``PACKED``, which `packed_obs` returns.
     - ``packed``: names of the packed arrays.
     - ``signals`` float32 [G, 2, H, 21]: reward signals of the last step (``dota.rewards.SIGNALS``).
     - ``stats`` float32 [G, 2, H, 10]: totals of the game, columns ``STATS``.
@@ -91,7 +90,7 @@ class VecGame:
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
                  observations: bool | Literal["packed"] = True, others: Sequence[GameConfig] = ()) -> None:
         self.config = config
-        self._made_with = (games, seed, threads, auto_reset, observations)
+        self._arguments = (games, seed, threads, auto_reset, observations)
         self.layout = Layout(config)
         self.variants = [config]
         hero_ids(config)
@@ -118,8 +117,8 @@ class VecGame:
                                    "game_time": self.game_time, "lineups": self.lineups})
         self._no_actions = np.zeros((games, TEAMS, h, len(ActionPart)), np.int16)
         self._recordings: dict[int, Replay] = {}
-        self._begun = np.zeros(games, np.int64)  # games that `reset` began in each place
-        self._everyone = list(range(games))
+        self._episodes = np.zeros(games, np.int64)  # by env slot: how many games `reset` has started
+        self._all_games = list(range(games))
         self.reset()
 
     def _check_variant(self, config: GameConfig) -> None:
@@ -147,7 +146,7 @@ class VecGame:
         return len(self.variants) - 1
 
     def _indices(self, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None) -> list[int]:
-        return self._everyone if which is None else [int(i) for i in which]
+        return self._all_games if which is None else [int(i) for i in which]
 
     def lineup(self, heroes: Sequence[Sequence[str]]) -> npt.NDArray[np.int16]:
         """Convert hero names by team to a row of ``lineups``, int16 [2, H].
@@ -176,7 +175,7 @@ class VecGame:
             _check("lineups", lineups, (len(which), TEAMS, self.layout.heroes), np.int16)
             lineups = np.ascontiguousarray(lineups)
         self._core.reset(which, lineups, None if variants is None else [int(v) for v in variants])
-        np.add.at(self._begun, which, 1)
+        np.add.at(self._episodes, which, 1)
         self._forget(which)
 
     def reset_as(self, index: int, seed: int, lineup: npt.NDArray[np.int16] | None = None, variant: int = 0) -> None:
@@ -307,20 +306,21 @@ class VecGame:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all games as snapshots for copies and pickles, valid for the same build only."""
-        arrays = {name: getattr(self, name).copy() for name in _CARRIED}
-        return {"variants": self.variants, "made_with": self._made_with, "begun": self._begun.copy(), "arrays": arrays,
-                "games": [self.snapshot(i) for i in self._everyone], "recordings": copy.deepcopy(self._recordings)}
+        arrays = {name: getattr(self, name).copy() for name in _COPIED_ARRAYS}
+        return {"variants": self.variants, "arguments": self._arguments, "episodes": self._episodes.copy(),
+                "arrays": arrays, "games": [self.snapshot(i) for i in self._all_games],
+                "recordings": copy.deepcopy(self._recordings)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        games, seed, threads, auto_reset, observations = state["made_with"]
+        games, seed, threads, auto_reset, observations = state["arguments"]
         first, *others = state["variants"]
         self.__init__(first, games, seed, threads, auto_reset=auto_reset,  # type: ignore[misc]
                       observations=observations, others=others)
-        for index, begun in enumerate(state["begun"].tolist()):
-            for _ in range(begun - 1):  # the next game of a place is the one that the original would have begun
+        for index, episodes in enumerate(state["episodes"].tolist()):
+            for _ in range(episodes - 1):  # so that the copy's next game has the seed of the original's next game
                 self._core.reset([index], None, None)
             self.restore(index, state["games"][index])
-        self._begun = state["begun"]
+        self._episodes = state["episodes"]
         for name, array in state["arrays"].items():
             getattr(self, name)[...] = array
         self._recordings = state["recordings"]

@@ -45,7 +45,8 @@ class BucketFiles:
             import obstore
             from obstore import exceptions, store
         except ImportError:
-            raise ValueError("obstore is not installed: pip install 'five[platform]'") from None
+            raise ValueError("obstore is not installed: in the checkout run make setup or pip install -e "
+                             "'.[platform]'") from None
         self.url = url
         self._obstore: Any = obstore
         self._failures: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)

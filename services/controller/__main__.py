@@ -28,7 +28,7 @@ from rapid.reexec import inherited_socket
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store import functions
-from rapid.store.errors import FencedOut
+from rapid.store.errors import Corrupt, FencedOut
 from rapid.store.event_merger import EventMerger
 from rapid.store.leases import Leases
 
@@ -69,10 +69,10 @@ async def keep_operating(service: Service[RunConfig]) -> None:
     """Advance the active operation until the service drains."""
     settings = service.config.services.controller
     limits = StepLimits(settings.operations.seconds(), settings.operations.attempts)
-    world = RunBackend(service.state, service.parameters, service.blobs, limits, model_schema,
-                     service.config.schedules)
-    await run_operation_loop(OperationStore(service.state), world, settings.reconcile_seconds,
-                         lambda: service.lifecycle.draining)
+    backend = RunBackend(service.state, service.parameters, service.blobs, limits, model_schema,
+                         service.config.schedules)
+    await run_operation_loop(OperationStore(service.state), backend, settings.reconcile_seconds,
+                             lambda: service.lifecycle.draining)
 
 
 async def keep_annealing(service: Service[RunConfig]) -> None:
@@ -83,8 +83,8 @@ async def keep_annealing(service: Service[RunConfig]) -> None:
             show_anneal(await asyncio.to_thread(reconciler.reconcile), service.parameters.head)
         except (redis.RedisError, Unavailable, FencedOut) as error:
             log.warning("anneal is unreadable: %s", error)
-        except ValueError:
-            # An invalid document must not stop the controller.
+        except (ValueError, Corrupt):
+            # An invalid or damaged document must not stop the controller.
             log.exception("anneal is unreadable")
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
 
@@ -105,8 +105,9 @@ async def keep_playing(service: Service[RunConfig]) -> None:
     client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, service.caller_secret)
 
     def play(match: RequestedMatch) -> Awaitable[MatchResult]:
-        asked = match.request
-        return client.play_match(asked.version, asked.against, asked.games, asked.seed, asked.replay, match.id)
+        request = match.request
+        return client.play_match(request.version, request.against, request.games, request.seed, request.replay,
+                                 match.id)
 
     try:
         await MatchRunner(MatchQueue(service.state), play).run(lambda: service.lifecycle.draining)

@@ -79,7 +79,7 @@ DESIRED = gauge("controller", "autoscaler_desired", "instances", "Pods requested
 CURRENT = gauge("controller", "autoscaler_current", "instances", "Existing pods of that component's Deployment.",
                 ("component",))
 DECISIONS = counter("controller", "autoscaler_decisions", "Decisions of the autoscaler, by component and reason "
-                    "(autoscaler.rules.Reason).", ("component", "reason"))
+                    "(autoscaler.rules.ScaleReason).", ("component", "reason"))
 API_FAILURES = counter("controller", "autoscaler_api_failures", "Failed requests to the Kubernetes API, by HTTP "
                        "status; 0: no response.", ("status",))
 UNPACED_REUSE = set_unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio",

@@ -33,7 +33,7 @@ class BatchOutput:
     statistics: npt.NDArray[np.float32]
     step_us: int
     lineups: npt.NDArray[np.int16]
-    # By env slot: frame, slots int16 [2, units], events (JSON).
+    # Spectator views by env slot: frame, slots int16 [2, units], events (JSON).
     seen: dict[int, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
 
 
@@ -67,7 +67,7 @@ class GameBatch:
         """Number of games, G."""
         return self._games.games
 
-    async def all(self) -> BatchOutput:
+    async def observe_all(self) -> BatchOutput:
         """Return the output of all games."""
         return await self._run(lambda: self._output(np.arange(self.games, dtype=np.int32), 0.0))
 
@@ -151,11 +151,11 @@ class GameBatch:
     def _output(self, which: npt.NDArray[np.int32], began: float) -> BatchOutput:
         g = self._games
         took = int((time.perf_counter() - began) * 1e6) if began else 0
-        seen: dict[str, Array | PackedRows] = {name: array[which] for name, array in g.obs.items()}
+        observations: dict[str, Array | PackedRows] = {name: array[which] for name, array in g.obs.items()}
         for name in g.packed:
             rows = np.array(g.packed_obs(name, which), np.object_).reshape(len(which), TEAMS)
-            seen[name] = PackedRows(rows, self._specs[name][0], JOIN)
-        return BatchOutput(seen, g.signals[which], g.winner[which], g.game_time[which], g.stats[which], took,
+            observations[name] = PackedRows(rows, self._specs[name][0], JOIN)
+        return BatchOutput(observations, g.signals[which], g.winner[which], g.game_time[which], g.stats[which], took,
                      g.lineups[which])
 
     def _spectator_view(self, env_slot: int) -> tuple[bytes, bytes, bytes]:

@@ -82,7 +82,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     reserved = self._reserve(request.create.games)
                     threads = min(max(request.create.threads, 1), self._threads)
                     batch = await self._create(config, request.create.games, request.create.seed, threads)
-                    shown = await batch.all()
+                    output = await batch.observe_all()
                 elif batch is None or layout is None:
                     raise ValueError("no games yet: the first request must create them")
                 elif kind == "step":
@@ -92,19 +92,19 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     watched = _games(request.step.watched)
                     if watched.size > MAX_WATCHED:
                         raise ValueError(f"watched: {watched.size} games, at most {MAX_WATCHED} a request are allowed")
-                    shown = await batch.step(games, actions, watched)
-                    metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
+                    output = await batch.step(games, actions, watched)
+                    metrics.count_steps(games.size, 2 * layout.heroes, output.step_us / 1e6)
                 elif kind == "reset":
-                    shown = await self._reset(batch, request.reset)
+                    output = await self._reset(batch, request.reset)
                 elif kind == "branch":
                     branch = request.branch
-                    shown = await batch.branch(branch.game, branch.snapshot, branch.seed, branch.building_health)
+                    output = await batch.branch(branch.game, branch.snapshot, branch.seed, branch.building_health)
                 else:
                     raise ValueError("an empty request: it must create, step, reset or branch games")
-                response = _response(shown, layout.hash, epoch, batch.seen_schema)
+                response = _response(output, layout.hash, epoch, batch.seen_schema)
                 if request.traceparent:
                     tracing.record(METHOD, request.traceparent, began_ns, time.time_ns(), "server", {
-                        "five.request": kind, "five.core_us": shown.step_us})
+                        "five.request": kind, "five.core_us": output.step_us})
                 yield response
         finally:
             self._streams -= 1
@@ -167,13 +167,13 @@ def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
     return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
 
 
-def _response(shown: BatchOutput, layout_hash: str, epoch: int, seen_schema: bytes) -> bytes:
+def _response(output: BatchOutput, layout_hash: str, epoch: int, seen_schema: bytes) -> bytes:
     """Return the bytes of a PlayResponse. Each observation is copied once."""
     response = env_pb2.PlayResponse(
-        signals=shown.signals.tobytes(),
-        winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
-        statistic_names=GameBatch.statistic_names, step_us=shown.step_us,
-        epoch=epoch, lineups=shown.lineups.tobytes(),
+        signals=output.signals.tobytes(),
+        winners=output.winners.tobytes(), game_time=output.game_time.tobytes(), statistics=output.statistics.tobytes(),
+        statistic_names=GameBatch.statistic_names, step_us=output.step_us,
+        epoch=epoch, lineups=output.lineups.tobytes(),
         seen=[env_pb2.SpectatorView(place=place, schema=seen_schema, frame=frame, slots=slots, events=events)
-              for place, (frame, slots, events) in shown.seen.items()])
-    return wire.serialize_with_set(response, "observations", shown.observations, layout_hash, SPARSE)
+              for place, (frame, slots, events) in output.seen.items()])
+    return wire.serialize_with_set(response, "observations", output.observations, layout_hash, SPARSE)

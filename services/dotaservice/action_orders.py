@@ -16,8 +16,8 @@ Point = tuple[float, float]
 ERRANDS: Mapping[int, str] = {0: "return", 2: "stash", 3: "deliver", 4: "deliver", 6: "deliver"}
 
 
-class Surroundings(Protocol):
-    """A side's knowledge of the game, which gives meaning to the numbers in an action."""
+class ReferenceLookup(Protocol):
+    """Lookup of the units, runes and items that the numbers in an action refer to, as far as a side knows them."""
 
     def unit(self, handle: int) -> tuple[int, int] | None:
         """Return slot and generation of the unit with that handle; None for a handle that was never sent."""
@@ -39,15 +39,15 @@ class Ignored:
     reason: str = ""
 
 
-def order_of(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def order_of(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     """Translate an action of the hero named ``hero``. Any action is accepted, whatever its numbers."""
     translate = _TRANSLATIONS.get(action.actionType)
     if translate is None:
         return Ignored(UNSUPPORTED)
-    return translate(action, hero, ids, known)
+    return translate(action, hero, ids, lookup)
 
 
-Translate = Callable[[Action, str, ValveIds, Surroundings], Order | Ignored]
+Translate = Callable[[Action, str, ValveIds, ReferenceLookup], Order | Ignored]
 
 
 def _data(action: Action, *names: str) -> Any:
@@ -58,7 +58,7 @@ def _data(action: Action, *names: str) -> Any:
 
 def _located(kind: str, *names: str) -> Translate:
     """Translate an action at a location."""
-    def translate(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+    def translate(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
         data = _data(action, *names)
         if data is None or not data.HasField("location"):
             return Ignored(INCOMPLETE)
@@ -69,29 +69,29 @@ def _located(kind: str, *names: str) -> Translate:
 
 def _plain(kind: str) -> Translate:
     """Translate an action without data."""
-    return lambda action, hero, ids, known: Order(kind)
+    return lambda action, hero, ids, lookup: Order(kind)
 
 
-def _nothing(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _nothing(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     return Ignored()
 
 
-def _follow(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _follow(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "moveToTarget")
-    return Ignored(INCOMPLETE) if data is None else _at_unit(Order("follow"), data.target, known)
+    return Ignored(INCOMPLETE) if data is None else _at_unit(Order("follow"), data.target, lookup)
 
 
-def _attack(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _attack(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "attackTarget")
-    return Ignored(INCOMPLETE) if data is None else _at_unit(Order("attack", once=data.once), data.target, known)
+    return Ignored(INCOMPLETE) if data is None else _at_unit(Order("attack", once=data.once), data.target, lookup)
 
 
-def _at_unit(order: Order, handle: int, known: Surroundings) -> Order | Ignored:
-    target = known.unit(handle)
+def _at_unit(order: Order, handle: int, lookup: ReferenceLookup) -> Order | Ignored:
+    target = lookup.unit(handle)
     return Ignored("unseen") if target is None else Order(order.kind, target, order.at, order.slot, once=order.once)
 
 
-def _cast(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _cast(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     """Translate a cast: abilitySlot from 0 names an ability, below 0 the item in slot -1 - abilitySlot, as in
     LastOrder-Dota2 (basic_action.py)."""
     data = _data(action, "cast", "castLocation", "castTarget", "castTree", "castToggle")
@@ -105,7 +105,7 @@ def _cast(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Orde
                 return Ignored(INCOMPLETE)
             return Order(order.kind, at=(data.location.x, data.location.y), slot=order.slot)
         case Action.DOTA_UNIT_ORDER_CAST_TARGET:
-            return _at_unit(order, data.target, known) if isinstance(data, Action.CastTarget) else Ignored(INCOMPLETE)
+            return _at_unit(order, data.target, lookup) if isinstance(data, Action.CastTarget) else Ignored(INCOMPLETE)
         case Action.DOTA_UNIT_ORDER_CAST_TARGET_TREE:
             if not isinstance(data, Action.CastTree):
                 return Ignored(INCOMPLETE)
@@ -118,7 +118,7 @@ def _cast(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Orde
             return order
 
 
-def _train(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _train(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "trainAbility")
     if data is None:
         return Ignored(INCOMPLETE)
@@ -128,30 +128,30 @@ def _train(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Ord
     return Ignored(NAME) if talent is None else Order("talent", slot=talent)
 
 
-def _drop(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _drop(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "dropItem")
     if data is None or not data.HasField("location") or not data.HasField("slot"):
         return Ignored(INCOMPLETE)
     return Order("drop", at=(data.location.x, data.location.y), slot=data.slot)
 
 
-def _pick_up_item(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _pick_up_item(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "pickUpItem")
     if data is None or not data.HasField("itemId"):
         return Ignored(INCOMPLETE)
-    place = known.dropped_item(data.itemId)
+    place = lookup.dropped_item(data.itemId)
     return Ignored("item") if place is None else Order("pickup", at=place)
 
 
-def _pick_up_rune(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _pick_up_rune(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "pickupRune")
     if data is None or not data.HasField("rune"):
         return Ignored(INCOMPLETE)
-    place = known.rune(data.rune)
+    place = lookup.rune(data.rune)
     return Ignored("target") if place is None else Order("pickup", at=place)
 
 
-def _buy(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _buy(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "purchaseItem")
     if data is None or not (data.item_name or data.HasField("item")):
         return Ignored(INCOMPLETE)
@@ -160,22 +160,22 @@ def _buy(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order
     return Order("buy", item=name) if name and isinstance(name, str) else Ignored("item")
 
 
-def _sell(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _sell(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "sellItem")
     if data is None or not (data.HasField("slot") or data.HasField("item")):
         return Ignored(INCOMPLETE)
-    slot = data.slot if data.HasField("slot") else known.item_slot(data.item)
+    slot = data.slot if data.HasField("slot") else lookup.item_slot(data.item)
     return Ignored("slot") if slot is None else Order("sell", slot=slot)
 
 
-def _swap(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _swap(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "swapItems")
     if data is None or not (data.HasField("slot_a") and data.HasField("slot_b")):
         return Ignored(INCOMPLETE)
     return Order("swap", slot=data.slot_a, to=data.slot_b)
 
 
-def _courier(action: Action, hero: str, ids: ValveIds, known: Surroundings) -> Order | Ignored:
+def _courier(action: Action, hero: str, ids: ValveIds, lookup: ReferenceLookup) -> Order | Ignored:
     data = _data(action, "courier")
     if data is None or not data.HasField("action"):
         return Ignored(INCOMPLETE)

@@ -12,14 +12,14 @@ PLAYERS = 10
 TEAM_PLAYERS = 5
 MODES = {pb.DOTA_GAMEMODE_1V1MID: "1v1_mid", pb.DOTA_GAMEMODE_AP: "5v5", pb.DOTA_GAMEMODE_CM: "5v5",
          pb.DOTA_GAMEMODE_ALL_DRAFT: "5v5"}
-# No policy reads observations here, so that the encoder has little to do.
-SMALL = ObservationConfig(allied_creeps=0, neutral_creeps=0, buildings=1, wards=0, couriers=0, hero_modifiers=0,
-                          unit_modifiers=0, pickups=0, omit=("minimap", "nearby_map"))
+# No policy reads observations here, so the encoder should have little to do.
+SMALL_OBSERVATION = ObservationConfig(allied_creeps=0, neutral_creeps=0, buildings=1, wards=0, couriers=0,
+                                      hero_modifiers=0, unit_modifiers=0, pickups=0, omit=("minimap", "nearby_map"))
 
 
 @dataclass(frozen=True)
 class GamePlan:
-    """A game that a client asked for. ``lineup``: hero names by team. ``heroes``: Valve's number of each player's hero.
+    """Game that a client requested. ``lineup``: hero names by team. ``heroes``: Valve's number of each player's hero.
     ``controls``: HeroControlMode of each player; ``playing``: the players that have a hero in the game, by player id,
     which is also the hero's number in the core (team * 5 + seat). ``ticks``: engine frames between observations."""
 
@@ -61,7 +61,7 @@ def game_plan(message: pb.GameConfig, game: GameConfig, settings: DotaServiceCon
     lineup = [[names[p] for p in playing if p // TEAM_PLAYERS == team] for team in range(len(TEAMS))]
     config = GameConfig.model_validate(game.model_dump() | {
         "mode": mode, "heroes_per_team": seats, "hero_pool": list(settings.hero_pool), "mirror_match": False,
-        "frameskip": 4, "observation": SMALL, "randomisation": RandomisationConfig()})
+        "frameskip": 4, "observation": SMALL_OBSERVATION, "randomisation": RandomisationConfig()})
     return GamePlan(config, lineup, tuple(pick.hero_id for pick in picks), tuple(pick.control_mode for pick in picks),
                     playing, ticks)
 

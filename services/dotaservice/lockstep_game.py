@@ -1,4 +1,4 @@
-"""A game that a client's actions play, from one observation to the next."""
+"""Game that clients' actions control, simulated from one observation to the next."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from five.services.dotaservice.game_plan import TEAM_PLAYERS, GamePlan
 class LockstepGame:
     """Game of a plan. ``tick`` counts the observations after the first.
 
-    Not safe for threads: one call at a time. Teams are 0 (Radiant) and 1 (Dire). Raises ValueError as InteractiveGame.
+    Not thread-safe: one call at a time. Teams are 0 (Radiant) and 1 (Dire). Raises ValueError as InteractiveGame.
     """
 
     def __init__(self, plan: GamePlan, seed: int, settings: DotaServiceConfig) -> None:
@@ -64,7 +64,7 @@ class LockstepGame:
             if self.winner is not Winner.RUNNING:
                 break
             for hero, order in self._due.pop(frame, ()):
-                metrics.ACTIONS.labels(self._give(hero, order) or "done").inc()
+                metrics.ACTIONS.labels(self._submit(hero, order) or "done").inc()
             if self._game.frames_left == 0:
                 self._game.begin()
             self._game.frame()
@@ -89,15 +89,15 @@ class LockstepGame:
             elif not 0 <= action.actionDelay < self.plan.ticks:
                 outcome = metrics.LATE
             else:
-                found = order_of(action, self._names[action.player], self._ids, _Surroundings(self, action.player))
+                found = order_of(action, self._names[action.player], self._ids, _ReferenceLookup(self, action.player))
                 if isinstance(found, Order):
                     self._due[action.actionDelay].append((action.player, found))
                     continue
                 outcome = found.reason or "done"
             metrics.ACTIONS.labels(outcome).inc()
 
-    def _give(self, hero: int, order: Order) -> str:
-        """Give an order; return the reason of its refusal or ''."""
+    def _submit(self, hero: int, order: Order) -> str:
+        """Submit an order; return the reason of its refusal or ''."""
         reason = self._game.order(hero, order).reason
         if reason == "slot" and order.kind == "swap":  # the first slot may be the empty one
             reason = self._game.order(hero, Order("swap", slot=order.to, to=order.slot)).reason
@@ -109,8 +109,8 @@ class LockstepGame:
         return self._read[team]
 
 
-class _Surroundings:
-    """A side's sight, by the handles and numbers of its newest observation."""
+class _ReferenceLookup:
+    """Lookup of a side's handles and numbers in its newest observation."""
 
     def __init__(self, game: LockstepGame, player: int) -> None:
         self._game = game

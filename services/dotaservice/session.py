@@ -1,7 +1,7 @@
 """Lockstep of one game with its clients.
 
-A game stands between two observations. It goes on when a side asks for an observation that it has not seen yet and the
-other side, if it is sending actions, has sent those for the present one.
+A game is paused at an observation. It advances when a side asks for an observation that it has not received yet and the
+other side, if it sends actions, has sent those for the current one.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ CAUSE = {Winner.RADIANT: "radiant", Winner.DIRE: "dire", Winner.DRAW: "draw"}
 
 
 class Session:
-    """The present game of one port; a reset replaces it. Teams are 0 and 1.
+    """The current game of one port; a reset replaces it. Teams are 0 and 1.
 
     ``seed`` returns the seed of the next game. Games are simulated in ``threads``.
     """
@@ -80,10 +80,10 @@ class Session:
                 self._end(CAUSE[game.winner])
                 return STATUS[game.winner], b""
             self._observed[team] = game.tick
-            return pb.OK, game.state(team)  # it keeps the interpreter, so that a thread would not help
+            return pb.OK, game.state(team)  # it holds the GIL, so a thread would not help
 
     async def act(self, team: int, dota_time: float | None, actions: list[Action]) -> None:
-        """Give a side's actions for the present observation. Raises Conflict without a game."""
+        """Submit a side's actions for the current observation. Raises Conflict without a game."""
         async with self._changed:
             if self._game is None:
                 raise Conflict("no game is in progress: call reset first")
@@ -98,7 +98,7 @@ class Session:
         self._game = None
 
     async def _wait_for_other_side(self, game: LockstepGame, other: int) -> None:
-        """Wait until the other side has acted, the game has gone on or is replaced, or the time is up."""
+        """Wait until the other side has acted, the game has advanced or is replaced, or ``lockstep_seconds`` pass."""
         tick = game.tick
         if other not in self._attached or not game.controls(other) or self._acted.get(other) == tick:
             return

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import redis
 
 from dota import packing
 from dota.config import GameConfig, evaluation_game
+from dota.spaces import Layout
 from dota.vec_game import STATS, VecGame
 from five.clients.inference import InferenceClient
 from five.clients.inference_pools import InferencePools, inference_pools
@@ -26,7 +28,8 @@ from five.services.evaluator.cpu_limit import CpuLimit
 from five.services.evaluator.drafting import DraftReader
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.match_progress import TABLE as MATCH_GAMES
-from five.services.evaluator.matches import Matches, Pairing, PairingResult
+from five.services.evaluator.matches import Matches
+from five.services.evaluator.rated_games import RatedGames
 from five.services.evaluator.rating_loop import RatingLoop, number
 from five.services.evaluator.recording import (
     ReplayRecorder,
@@ -37,6 +40,7 @@ from five.services.evaluator.recording import (
 )
 from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
+from rapid.lifecycle import Lifecycle
 from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.fencing_epoch import is_stale_epoch
@@ -55,10 +59,8 @@ Listing = Callable[[], list[dict[str, Any]]]  # games in progress
 SEED_OFFSET = 7_919_000  # distinguishes the seeds from those of training games
 
 
-def newest_kept(parameters: ParameterStore, every: int) -> int | None:
+def newest_archived(parameters: ParameterStore, every: int) -> int | None:
     """Return the newest permanently archived version outside a warm-up. It can be loaded until its rating is final."""
-    if every == 0:
-        return None  # no version is archived
     return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)
 
 
@@ -79,85 +81,68 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
-
-    cpu_limit = CpuLimit(settings.cpu_share)
     cameras = Cameras(games, service.config.name, service.config.rewards, source)
     listings.append(cameras.games)
 
     def limit_recordings() -> None:
         tidy(folder, stored, settings.keep_replays, settings.replay_days, settings.replay_mebibytes * 2**20)
 
-    recorder = ReplayRecorder(games.record, games.hash, folder, SpectatorRecordings(cameras, stored, folder),
-                              limit_recordings)
     try:
         await asyncio.to_thread(limit_recordings)
     except (OSError, Corrupt) as error:
         log.warning("old recordings are not removed yet: %s", error)
-    rng = np.random.default_rng(service.config.seed)
-
-    def show() -> None:
-        last = loop.series.last("ratings")
-        if last is not None:
-            page.show_rating(last.values, len(loop.ladder.references))
-
-    show()
-
-    def next_pairing() -> Pairing | None:
-        first = guard.next_pairing() if rng.random() < settings.guard_share else None
-        return first or loop.next_pairing() or guard.next_pairing()
-
-    def on_result(result: PairingResult) -> None:
-        if guard.on_result(result):
-            cameras.ended(result.slot)
-            page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, guard.played)
-            return
-        recorder.ended(result.slot)
-        cameras.ended(result.slot)
-        if loop.on_result(result):
-            page.count_game(result.pairing, result.score)
-        show()
-
-    def delay() -> float:
-        # The first rating is not limited, because the user of a new run waits for it.
-        return cpu_limit.delay() if loop.ladder.last_rated is not None else 0.0
-
-    while not lifecycle.draining:
-        if not await lifecycle.wait_active():
-            break
-        matches = Matches(games, client, games.layout.heroes, cameras)
-        playing.add(matches)
-
-        def on_start(slot: int, matches: Matches = matches) -> None:
-            pairing = matches.pairing(slot)
-            if pairing is not None:
-                cameras.began(slot, pairing, secrets.token_hex(16))
-            if pairing is not None and pairing.game and not pairing.agent.controller:
-                recorder.began(slot, pairing.agent.name)
-
-        try:
-            # While the service drains no game advances: the next epoch may have another game.
-            await matches.play(next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
-                               delay, on_start)
-        except CallFailed as error:
-            page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.in_progress)
-            if await is_outage(error, client):
+    # One thread, because a slow blob store must block neither the games nor the event loop's watchdog.
+    uploads = ThreadPoolExecutor(1, "recordings")
+    recorder = ReplayRecorder(games.record, games.hash, folder, SpectatorRecordings(cameras, stored, folder),
+                              limit_recordings, lambda work: uploads.submit(work))
+    rated = RatedGames(loop, guard, cameras, recorder, CpuLimit(settings.cpu_share), settings.guard_share,
+                       np.random.default_rng(service.config.seed))
+    rated.show_rating()
+    try:
+        while not lifecycle.draining:
+            if not await lifecycle.wait_active():
+                break
+            matches = Matches(games, client, games.layout.heroes, cameras)
+            playing.add(matches)
+            try:
+                await play_round(matches, rated, lifecycle)
+            except CallFailed as error:
+                page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.in_progress)
+                if await is_outage(error, client):
+                    loop.requeue()
+                else:
+                    page.ABORTED.inc(loop.drop())
+                rated.drop()
+                log.warning("a round of games was lost: %s", error)
+            except redis.RedisError as error:
+                page.DROPPED.labels("lost").inc(matches.in_progress)
                 loop.requeue()
-            else:
-                page.ABORTED.inc(loop.drop())
-            recorder.drop()
-            cameras.drop()
-            guard.drop()
-            log.warning("a round of games was lost: %s", error)
-        except redis.RedisError as error:
-            page.DROPPED.labels("lost").inc(matches.in_progress)
-            loop.requeue()
-            recorder.drop()
-            cameras.drop()
-            guard.drop()
-            log.warning("ratings cannot be stored, games will be played again: %s", error)
-        finally:
-            playing.discard(matches)
-        await asyncio.sleep(1.0)
+                rated.drop()
+                log.warning("ratings cannot be stored, games will be played again: %s", error)
+            finally:
+                playing.discard(matches)
+            await asyncio.sleep(1.0)
+    finally:
+        uploads.shutdown(wait=False)
+
+
+async def play_round(matches: Matches, rated: RatedGames, lifecycle: Lifecycle) -> None:
+    """Play until no game is assigned. Raise CallFailed and redis.RedisError."""
+    # While the service drains no game advances: the next epoch may have another game.
+    await matches.play(rated.next_pairing, rated.on_result, lambda: not lifecycle.active or lifecycle.draining,
+                       rated.delay, lambda slot: rated.on_start(slot, matches.pairing(slot)))
+
+
+def create_client(service: Service[RunConfig], layout_hash: str) -> InferencePools:
+    """Return a client of the run's inference servers."""
+    config = service.config
+    pools = config.services.inference
+
+    def connect(addresses: Sequence[str], name: str) -> InferenceClient:
+        return InferenceClient(addresses, config.rpc, layout_hash, service.caller_secret, SPARSE, name=name,
+                               epoch=service.epoch)
+
+    return inference_pools(connect, pools.addresses, pools.past_addresses)
 
 
 async def evaluate(service: Service[RunConfig]) -> None:
@@ -165,21 +150,11 @@ async def evaluate(service: Service[RunConfig]) -> None:
     settings = config.services.evaluator
     game = evaluation_game(config.game)
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    layout_hash = VecGame(game, 1, 0).layout.hash
-
-    pools = config.services.inference
-
-    def connect(addresses: Sequence[str], name: str) -> InferenceClient:
-        return InferenceClient(addresses, config.rpc, layout_hash, service.caller_secret, SPARSE, name=name,
-                               epoch=service.epoch)
-
-    def client() -> InferencePools:
-        return inference_pools(connect, pools.addresses, pools.past_addresses)
-
+    client = partial(create_client, service, Layout(game).hash)
     playing: set[Matches] = set()
 
     def newest() -> int | None:
-        return newest_kept(service.parameters, config.store.archive_every)
+        return newest_archived(service.parameters, config.store.archive_every)
 
     def is_idle() -> bool:
         """Return whether the run is paused and every game is held between two steps."""
@@ -216,8 +191,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
         "rating", rate(service, loop, guard, client(), game, playing, folder, stored, source, listings))
     live_games = service.critical_tasks.task("live-games", source.run())
     # This task ends at once if draft tables are disabled.
-    drafts = service.critical_tasks.task("drafting", drafter.run(lambda: service.lifecycle.active,
-                                                        lambda: service.lifecycle.draining), may_end=True)
+    drafts = service.critical_tasks.task(
+        "drafting", drafter.run(lambda: service.lifecycle.active, lambda: service.lifecycle.draining), may_end=True)
     drained = asyncio.create_task(service.lifecycle.wait_drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)

@@ -93,11 +93,13 @@ class Cameras:
                     self._abandon_recording(slot, error)
 
     def ended(self, slot: int) -> bool:
-        """End a slot's recording; return whether it is complete and stored."""
+        """Handle the end of a slot's game. Return whether its recording is complete on disk. Repeating it has no
+        effect."""
         if slot in self._live:
             self._live.pop(slot).end()
             assert self._source is not None
             self._source.put("end", self._pairings[slot][0], facts={"winner": int(self._games.winner[slot])})
+        self._pairings.pop(slot, None)  # a slot stays empty between two ratings, and must not be listed as live
         writer = self._writers.pop(slot, None)
         if writer is None:
             return False

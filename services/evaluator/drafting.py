@@ -17,9 +17,10 @@ from five.agent.draft.leaves import Floats, HeroPool, Ints, LeafTable, win_from_
 from five.agent.draft.pick_order import DraftError
 from five.clients.inference import CLOSE, RESET, WANT_STATE
 from five.run import draft_tables
-from five.run.line_ups import HOW, LineUps
+from five.run.line_ups import METHOD, LineUps
 from five.services.evaluator.matches import Inference
 from rapid.rpc.errors import CallFailed
+from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
 WIN = "win_probability"
@@ -60,7 +61,7 @@ class DraftReader:
                 except CallFailed as error:
                     log.warning("draft table of version %d failed, next attempt in %g s: %s", version, POLL_SECONDS,
                                 error)
-                except OSError as error:
+                except (OSError, Corrupt) as error:
                     log.warning("draft table of version %d cannot be stored: %s", version, error)
                     self._made = version
                 finally:
@@ -75,8 +76,8 @@ class DraftReader:
                 await asyncio.sleep(0.2)
             self.is_idle = False
             leaves = np.arange(at, min(at + line_ups.games, pool.line_ups))
-            win[leaves] = await self._read_values(line_ups.seen(leaves), len(leaves), version)
-        facts = {"version": version, **HOW, "at": time.time()}
+            win[leaves] = await self._read_values(line_ups.observe(leaves), len(leaves), version)
+        facts = {"version": version, **METHOD, "at": time.time()}
         table = LeafTable(pool, win.reshape(pool.shape), facts)
         await asyncio.to_thread(self._store_table, draft_tables.table_name(version, pool, self._game), table)
         self._made = version

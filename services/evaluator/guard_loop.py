@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import redis
-from pydantic import ValidationError
 
 from dota.config import GameConfig
 from five.agent.anneal.document import ACTIVE, Anneal, merge_overrides
@@ -17,6 +16,7 @@ from five.agent.anneal.pair_records import pair_key, pair_seed, pair_to_json
 from five.agent.anneal.variants import VARIANTS, Variant
 from five.agent.standings import player_name
 from five.services.evaluator.matches import Pairing, PairingResult, TeamPlayer
+from rapid.store.errors import Corrupt
 from rapid.store.tables import Table
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class GuardLoop:
             if anneal.trial != self._trial:
                 self._begin_attempt(anneal)
             self._anneal = anneal
-        except (redis.RedisError, ValidationError) as error:
+        except (redis.RedisError, ValueError, Corrupt) as error:  # must not stop the ratings
             log.warning("the guard waits: the anneal's document cannot be read: %s", error)
             self._anneal = None
 

@@ -63,11 +63,12 @@ def load(table: ProgressTable, match: str, pairings: Sequence[Pairing]) -> Match
     for field, row in table.all().items():
         identity, _, number = field.rpartition(":")
         try:
-            rows.setdefault(identity, {})[int(number)] = _GameRow.of(row)
+            game, parsed = int(number), _GameRow.of(row)
         except MALFORMED as error:
             log.warning("game %s is damaged and will be played again: %s", field, error)
             continue
-        begun[identity] = max(begun.get(identity, 0.0), rows[identity][int(number)].at)
+        rows.setdefault(identity, {})[game] = parsed
+        begun[identity] = max(begun.get(identity, 0.0), parsed.at)
     others = sorted(rows.keys() - {match}, key=begun.__getitem__)
     for identity in others[:max(len(others) - MATCHES + 1, 0)]:
         for game in rows[identity]:

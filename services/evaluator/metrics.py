@@ -28,16 +28,13 @@ STATISTICS = gauge("evaluator", "hero", "statistic", "Statistics of a hero of th
 GAME_SECONDS = set_unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated "
                                  "last, in game time."))
 OUTCOMES = {0.0: "lost", 0.5: "drawn", 1.0: "won"}
-
-
-for _reason in ("epoch", "lost"):
-    DROPPED.labels(_reason)
-
-
 GUARD_GAMES = counter("evaluator", "guard_games", "Games of an anneal's guard, the newest version against the last one "
                       "before the change, by rule (old: without the change, new: with it) and by outcome for the "
                       "newest.", ("rule", "outcome"))
 PAIRED = gauge("evaluator", "guard_paired", "games", "Games of the anneal's current attempt whose pair is complete.")
+
+for _reason in ("epoch", "lost"):
+    DROPPED.labels(_reason)
 
 
 def count_guard_game(rule: str, score: float, pairs: int) -> None:

@@ -1,16 +1,21 @@
-"""Recording of one game of each rated version: its commands, and the spectator's view (dota.spectator)."""
+"""Recording of a game of each rated version and requested match: its commands, and the spectator's view
+(dota.spectator)."""
 
+import itertools
 import json
 import logging
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dota.replay import Replay
 from dota.spectator.recording import SUFFIX
+from dota.vec_game import VecGame
 from five.services.evaluator.cameras import Cameras
+from five.services.evaluator.matches import Pairing
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.errors import Corrupt
 
@@ -22,7 +27,7 @@ _TEMPORARY = ".game-"
 
 
 class StoredRecordings:
-    """The recordings of one run in the blob store, below ``<run>/replays/``. Blocking.
+    """The recordings of one run in the blob store, below ``<run>/replays/``. Blocking and thread-safe.
 
     The stored names are read once, because only the run's evaluator writes them.
     """
@@ -95,30 +100,36 @@ class StoredRecordings:
 
 class SpectatorRecordings:
     """Recorder of the spectator's view of games, which uploads each to the blob store for the controller. ``folder``
-    holds a recording during its game."""
+    holds a recording until it is uploaded."""
 
     def __init__(self, cameras: Cameras, stored: StoredRecordings, folder: Path) -> None:
         self._cameras = cameras
         self._stored = stored
         self._folder = folder
+        self._count = itertools.count()
+        self._paths: dict[int, Path] = {}  # by slot
 
     def begin(self, slot: int) -> None:
         """Record the game that has just begun in a slot."""
-        self._cameras.record_to(slot, self._temporary_path(slot))
+        # The slot's next recording must not overwrite one that is still being uploaded.
+        name = f"{_TEMPORARY}{os.getpid()}-{id(self._cameras):x}-{next(self._count)}{SUFFIX}"
+        self._paths[slot] = self._folder / name
+        self._cameras.record_to(slot, self._paths[slot])
 
-    def keep(self, slot: int, name: str) -> None:
-        """Store the recording of a slot's ended game under a name."""
-        facts = self._cameras.facts(slot)
-        if not self._cameras.ended(slot):
-            return
-        path = self._temporary_path(slot)
+    def finish(self, slot: int, name: str) -> Callable[[], None] | None:
+        """End the recording of a slot's ended game. Return the function that uploads it under a name, or None if it is
+        incomplete. The function blocks while the blob store is slow, and logs a failure."""
+        facts, path = self._cameras.facts(slot), self._paths.pop(slot)
+        return partial(self._upload, name, path, facts) if self._cameras.ended(slot) else None
+
+    def _upload(self, name: str, path: Path, facts: dict[str, Any]) -> None:
         try:
-            self._stored.put(name, path, facts)
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _temporary_path(self, slot: int) -> Path:
-        return self._folder / f"{_TEMPORARY}{os.getpid()}-{id(self._cameras):x}-{slot}{SUFFIX}"
+            try:
+                self._stored.put(name, path, facts)
+            finally:
+                path.unlink(missing_ok=True)
+        except (OSError, Corrupt) as error:
+            log.warning("the recording %s is not stored: %s", name, error)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -166,13 +177,16 @@ class ReplayRecorder:
     """Recorder of each version's first rated game into ``folder``, as PLAYER.replay.
 
     ``record`` starts the recording of a slot's game, ``final_hash`` returns the hash of its final state. With
-    ``recordings`` the spectator's view is stored as well. ``tidy`` is called after each recording.
+    ``recordings`` the spectator's view is stored as well. ``tidy`` is called after each recording. ``run_blocking``
+    calls the upload and ``tidy``, which block while the blob store is slow, by default at once.
     """
 
     def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path,
-                 recordings: "SpectatorRecordings | None" = None, tidy: Callable[[], object] = lambda: None) -> None:
+                 recordings: SpectatorRecordings | None = None, tidy: Callable[[], object] = lambda: None,
+                 run_blocking: Callable[[Callable[[], None]], object] = lambda work: work()) -> None:
         self._recordings = recordings
         self._tidy = tidy
+        self._run_blocking = run_blocking
         self._record = record
         self._final_hash = final_hash
         self._folder = folder
@@ -195,11 +209,20 @@ class ReplayRecorder:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             replay.save(self._path(player), self._final_hash(slot))
-            if self._recordings is not None:
-                self._recordings.keep(slot, player)
+        except OSError as error:
+            log.warning("the replay of a game of %s is not stored: %s", player, error)
+            return
+        upload = None if self._recordings is None else self._recordings.finish(slot, player)
+        self._run_blocking(partial(self._upload_and_tidy, upload))
+
+    def _upload_and_tidy(self, upload: Callable[[], None] | None) -> None:
+        try:
+            if upload is not None:
+                upload()
             self._tidy()
-        except (OSError, Corrupt) as error:
-            log.warning("the recording of a game of %s is not stored: %s", player, error)
+        except Exception as error:  # an error costs the recording, not the rating
+            log.warning("old recordings are not removed: %s", error,
+                        exc_info=not isinstance(error, (OSError, Corrupt)))
 
     def drop(self) -> None:
         """Discard the recordings of lost games."""
@@ -207,3 +230,43 @@ class ReplayRecorder:
 
     def _path(self, player: str) -> Path:
         return self._folder / f"{player}.replay"
+
+
+class MatchRecorder:
+    """Recorder of the first game of a requested match as ``target``, PLAYER-OPPONENT-SEED.replay.
+
+    With ``recordings`` the spectator's view is stored as well. ``path`` is that of the stored replay; '' until then.
+    """
+
+    def __init__(self, games: VecGame, cameras: Cameras, target: Path, recordings: SpectatorRecordings | None,
+                 path: str = "") -> None:
+        self._games = games
+        self._cameras = cameras
+        self._target = target
+        self._recordings = recordings
+        self._running: dict[int, Replay] = {}  # by slot
+        self.path = path
+
+    def began(self, slot: int, pairing: Pairing) -> None:
+        """Handle the start or restart of a game in a slot. A restarted game, whose sessions inference has lost, is
+        recorded again."""
+        if self.path or (self._running and slot not in self._running):
+            return
+        self._running[slot] = self._games.record(slot)
+        if self._recordings is not None:
+            self._cameras.began(slot, pairing, "")
+            self._recordings.begin(slot)
+
+    def ended(self, slot: int) -> Callable[[], None] | None:
+        """Store the replay of a slot's ended game, if it was recorded. Return the blocking function that uploads the
+        spectator's view, or None without one. A failure is logged, and costs the recording, not the match."""
+        if self.path or slot not in self._running:
+            return None
+        try:
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._running[slot].save(self._target, self._games.hash(slot))
+        except OSError as error:
+            log.warning("the replay %s is not stored: %s", self._target.name, error)
+            return None
+        self.path = str(self._target)
+        return None if self._recordings is None else self._recordings.finish(slot, self._target.stem)

@@ -12,7 +12,6 @@ import numpy as np
 import redis
 
 from dota.config import GameConfig, RewardConfig
-from dota.replay import Replay
 from dota.vec_game import BOTS, STATS, VecGame
 from five.agent.standings import player_name, player_version
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
@@ -21,7 +20,7 @@ from five.services.evaluator.cameras import Cameras
 from five.services.evaluator.matches import Inference, Matches, Pairing, PairingResult, TeamPlayer
 from five.services.evaluator.metrics import DROPPED
 from five.services.evaluator.rating_loop import RatingLoop
-from five.services.evaluator.recording import SpectatorRecordings, StoredRecordings
+from five.services.evaluator.recording import MatchRecorder, SpectatorRecordings, StoredRecordings
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
 from rapid.rpc.fencing_epoch import is_stale_epoch, require_epoch
 
@@ -93,31 +92,22 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         games = VecGame(self.game, min(CONCURRENT, request.games - len(results)),
                         (request.seed + len(results)) % 2**64, self.threads)
         writes: list[asyncio.Task[None]] = []
-        recorded: dict[int, Replay] = {}  # the first game by its slot
-        target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
-        path = before.replay
         cameras = Cameras(games, self.run, self.rewards)
-        recordings = None if self.stored is None else SpectatorRecordings(cameras, self.stored, self.replays)
+        recorder = MatchRecorder(
+            games, cameras, self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay",
+            None if self.stored is None else SpectatorRecordings(cameras, self.stored, self.replays), before.replay)
 
-        def on_start(game: int) -> None:
-            # A restarted game, whose sessions inference has lost, is recorded again.
-            if request.replay and not path and (not recorded or game in recorded):
-                recorded[game] = games.record(game)
-                pairing = matches.pairing(game)
-                if recordings is not None and pairing is not None:
-                    cameras.began(game, pairing, "")
-                    recordings.begin(game)
+        def on_start(slot: int) -> None:
+            pairing = matches.pairing(slot)
+            if request.replay and pairing is not None:
+                recorder.began(slot, pairing)
 
         def on_result(result: PairingResult) -> None:
-            nonlocal path
-            if not path and result.slot in recorded:
-                self.replays.mkdir(parents=True, exist_ok=True)
-                recorded[result.slot].save(target, games.hash(result.slot))
-                path = str(target)
-                if recordings is not None:
-                    recordings.keep(result.slot, target.stem)
+            upload = recorder.ended(result.slot)
+            if upload is not None:
+                writes.append(asyncio.create_task(asyncio.to_thread(upload)))
             results.append(result)
-            writes.append(asyncio.create_task(self._store_game(request.match, version, result, path)))
+            writes.append(asyncio.create_task(self._store_game(request.match, version, result, recorder.path)))
 
         inference = self.inference()
         matches = Matches(games, inference, games.layout.heroes, cameras)
@@ -127,14 +117,14 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         except CallFailed as failure:
             if not is_stale_epoch(failure):
                 raise
-            DROPPED.labels("epoch").inc(request.games)
+            DROPPED.labels("epoch").inc(matches.in_progress)
             raise Conflict(f"the match was cancelled after {len(results)} of {request.games} games, because the run's "
                            f"next epoch began ({failure.details}); request it again") from failure
         finally:
             self.playing.discard(matches)
             cameras.drop()
             await asyncio.gather(inference.close(), *writes)
-        return self._answer(version, results, path)
+        return self._answer(version, results, recorder.path)
 
     async def _progress(self, request: evaluator_pb2.PlayMatchRequest, version: int | None,
                         opponent: TeamPlayer) -> match_progress.MatchProgress:

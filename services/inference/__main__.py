@@ -56,8 +56,7 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds), meter.observer,
         forward=forward)
     servicer = InferenceService(config.name, ModelSchema.of(loader.create()).id, layout.hash, layout.array_specs(),
-                                specs,
-                                layout.heroes, models, batcher, epoch=service.epoch,
+                                specs, layout.heroes, models, batcher, epoch=service.epoch,
                                 read_ahead=config.rpc.read_ahead_bytes)
     return servicer, models, batcher
 

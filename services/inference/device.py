@@ -37,7 +37,7 @@ class DeviceForward:
         self._dtypes = {name: torch.from_numpy(np.empty(0, dtype)).dtype for name, dtype in dtypes.items()}
         self._generator = torch.Generator(device)
         self._generator.manual_seed(seed)
-        self._make = graphs
+        self._create_graphs = graphs
         self._graphs: Graphs | None = None
         self._stager = Stager(device)
         self._cuda = device.type == "cuda"
@@ -47,10 +47,10 @@ class DeviceForward:
         if self._cuda:
             synchronize(self._device)  # the table was created in another stream
             self._take_stream()
-        if self._make is None:
+        if self._create_graphs is None:
             return
         try:
-            graphs = self._make()
+            graphs = self._create_graphs()
             beat()
             graphs.capture(beat)
         except Exception as error:
@@ -108,8 +108,7 @@ class DeviceForward:
             return self._fetch(wanted)
 
     def _run_eagerly(self, served: ResidentVersion, batch: Tensors, rows: torch.Tensor | None, before: Tensors,
-                     part: VersionRows
-                    ) -> Tensors:
+                     part: VersionRows) -> Tensors:
         """Run one forward pass without a CUDA graph."""
         if rows is not None:
             batch = {name: array.index_select(0, rows) for name, array in batch.items()}

@@ -130,8 +130,7 @@ class Models:
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past_bytes: int, poll_seconds: float,
                  load_jitter_seconds: float = 0.0, play_seconds: float = 60.0,
                  on_swap: Callable[[ResidentVersion, float], None] = lambda served, seconds: None,
-                 on_past: Callable[[ResidentVersion], None] = lambda served: None,
-                 on_newest: Callable[[], None] = lambda: None) -> None:
+                 on_past: Callable[[ResidentVersion], None] = lambda served: None) -> None:
         self._source = source
         self._builder = builder
         self._past_bytes = past_bytes
@@ -140,7 +139,6 @@ class Models:
         self._load_jitter = load_jitter_seconds
         self._on_swap = on_swap
         self._on_past = on_past
-        self._on_newest = on_newest
         self._lock = threading.Lock()
         self._resident: dict[int, ResidentVersion] = {}
         self._loading: dict[int, list[Future[ResidentVersion]]] = {}
@@ -283,7 +281,6 @@ class Models:
                 self._newest = head
                 self._evict()
             self._on_swap(served, time.monotonic() - began)
-        self._on_newest()
         return True
 
     def _forget_changed(self, digests: Mapping[int, str]) -> None:

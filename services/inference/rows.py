@@ -11,7 +11,7 @@ from five.services.inference.requests import Array
 
 
 def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
-            ) -> list[tuple[tuple[int, bool], npt.NDArray[np.int64] | None]]:
+           ) -> list[tuple[tuple[int, bool], npt.NDArray[np.int64] | None]]:
     """Return the rows of each (version, greedy) pair; None for all rows if there is one pair."""
     keys = versions * 2 + greedy
     if (keys == keys[0]).all():
@@ -21,7 +21,7 @@ def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
 
 
 def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], rows: int,
-           chosen: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Array]:
+          chosen: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Array]:
     """Merge the groups' rows in order.
 
     Arrays have one row for each row of the batch. Arrays named ``prefix/...`` have one for each row that is true in

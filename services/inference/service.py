@@ -47,24 +47,24 @@ class _ReadAheadLimit:
     def __init__(self, most: int) -> None:
         self._most = most
         self._bytes = 0
-        self._room = asyncio.Event()
-        self._room.set()
+        self._below_limit = asyncio.Event()
+        self._below_limit.set()
 
     def add(self, size: int) -> None:
         """Count a request that was read."""
         self._bytes += size
         if self._bytes >= self._most:
-            self._room.clear()
+            self._below_limit.clear()
 
     def remove(self, size: int) -> None:
         """Remove a request that was answered from the count."""
         self._bytes -= size
         if self._bytes < self._most:
-            self._room.set()
+            self._below_limit.set()
 
     async def wait(self) -> None:
         """Wait until another request may be read."""
-        await self._room.wait()
+        await self._below_limit.wait()
 
 
 class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
@@ -165,7 +165,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         policies = wire.decode_bytes("policies", message.policies, np.int64, (n,))
         flags = wire.decode_bytes("flags", message.flags, np.uint8, (n,))
         if n and int(flags.max()) > KNOWN_FLAGS:
-            raise ValueError(f"flags: {int(flags.max()):#x} has bits without a meaning")
+            raise ValueError(f"flags: {int(flags.max()):#x} has unknown bits; allowed are those of {KNOWN_FLAGS:#x}")
         observations: Mapping[str, npt.NDArray[Any] | PackedArray] = (
             wire.decode_packed_set if self._batcher.takes_packed else wire.decode_set)(
             message.observations, self._layout, wire.layout_bytes(self._observations, n))

@@ -118,8 +118,8 @@ def unpack_parts(parts: Sequence[SparseArray], device: torch.device) -> torch.Te
 def _bytes_of(array: Array | PackedArray) -> list[Array]:
     if isinstance(array, PackedArray):
         data = np.frombuffer(array.data, np.uint8)
-        border = -(-array.size // 8)
-        return [data[:border], data[border:]]
+        mask_bytes = -(-array.size // 8)
+        return [data[:mask_bytes], data[mask_bytes:]]
     return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)]
 
 

@@ -128,7 +128,7 @@ def heartbeat_stats(training: Training, client: RunStateClient) -> dict[str, Any
     pacer = training.intake.pacer
     return {
         "version": training.version, "buffer": len(training.intake.buffer), "hero_steps": training.intake.hero_steps,
-        "learned_hero_steps": training.learned_hero_steps,
+        "learned_hero_steps": training.meter.learned_hero_steps,
         "reuse": round(pacer.consumed / max(pacer.received, 1), 3),
         "busy": round(client.last.get("busy_share", 0.0), 3),
         "versions/min": round(60 / client.last["seconds"], 2) if client.last else 0.0,

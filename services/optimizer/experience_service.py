@@ -13,7 +13,7 @@ from five.clients.experience import METHOD
 from five.clients.raw_tensor_set import RawTensorSet, SplitMessage, TensorHeader, TensorSetReader
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Specs
-from five.services.optimizer.metrics import HERO_STEPS, SEGMENTS, SENDING, VARIANT_HERO_STEPS
+from five.services.optimizer.metrics import SEGMENTS, SENDING
 from five.services.optimizer.stored_arrays import (
     STORED_ENCODINGS,
     MessageFormat,
@@ -99,12 +99,7 @@ class ExperienceService:
                 answer = await asyncio.to_thread(self._intake.admit, segment)
             else:
                 await asyncio.sleep(ADMISSION_POLL_SECONDS)
-        verdict, reason = answer
-        if verdict == "accepted":
-            HERO_STEPS.inc(segment.arrays.hero_steps)
-            if request.variant:
-                VARIANT_HERO_STEPS.labels(request.variant).inc(segment.arrays.hero_steps)
-        return verdict, reason
+        return answer
 
     def _may_admit(self) -> bool:
         return not self._active() or self._intake.may_admit()

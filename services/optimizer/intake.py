@@ -10,6 +10,7 @@ import numpy.typing as npt
 from five.agent.learning.buffer import DropReason, HostBatch, SampleBuffer
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.segments import Segment
+from five.services.optimizer.metrics import HERO_STEPS, VARIANT_HERO_STEPS
 from five.services.optimizer.stored_arrays import StoredArrays
 from five.services.optimizer.traced_collator import TracedCollator
 
@@ -31,6 +32,10 @@ class Intake:
 
     Acknowledgements wait while `may_admit` returns False. The training loop calls `take_rewards` before each version
     and sets `version` after it. ``traced`` is the buffer's collator while tracing is on.
+
+    Attributes:
+        hero_steps: hero-steps of the samples that entered the buffer, each counted once, whether a batch uses them or
+            not.
     """
 
     def __init__(self, buffer: SampleBuffer, pacer: Pacer, traced: TracedCollator | None = None) -> None:
@@ -72,19 +77,23 @@ class Intake:
         if self._traced is not None and segment.traceparent:
             self._traced.expect(arrays, segment.traceparent)
         added = self.buffer.add(arrays, arrays.versions, self.version, arrays.nbytes,
-                                age_from_arrival=arrays.hero_steps == 0)  # only outcome samples have no hero-step
-        if added == 0:
+                                age_from_arrival=not arrays.hero_steps.any())  # only outcome samples have none
+        if not added:
             age = self.version - segment.newest_version
             return "too_old", f"{age} versions old; buffer.max_age_versions is {self.buffer.config.max_age_versions}"
         with self._lock:
             self._seen[segment.segment_id] = None
             if len(self._seen) > REMEMBERED_SEGMENTS:
                 self._seen.popitem(last=False)
-            self.pacer.on_received(added)
-            self.hero_steps += arrays.hero_steps
+            self.pacer.on_received(len(added))
+            hero_steps = int(arrays.hero_steps[added].sum())  # older samples of the segment may have been too old
+            self.hero_steps += hero_steps
             self._rewards.count += segment.reward_count
             self._rewards.total += segment.reward_sum
             self._rewards.squares += segment.reward_square_sum
+        HERO_STEPS.inc(hero_steps)
+        if segment.variant:
+            VARIANT_HERO_STEPS.labels(segment.variant).inc(hero_steps)
         return "accepted", ""
 
     def end_epoch(self) -> int:

@@ -59,7 +59,7 @@ class StoredArrays:
         nbytes: stored size of one sample.
         sample_arrays: name, shape and dtype of each array.
         versions: int32 [samples, T], the version that acted.
-        hero_steps: number of hero-steps whose mask is 1.
+        hero_steps: int64 [samples], number of hero-steps whose mask is 1.
     """
 
     __slots__ = ("hero_steps", "native", "nbytes", "sample_arrays", "samples", "versions")
@@ -72,7 +72,7 @@ class StoredArrays:
         self.native = StoredSet(stored, samples)
         self.nbytes = sum([array.size for array in stored]) // samples
         self.versions: npt.NDArray[np.int32] = np.array(versions, np.int32).reshape(samples, -1)
-        self.hero_steps = int(mask.sum())
+        self.hero_steps: npt.NDArray[np.int64] = mask.reshape(samples, -1).sum(axis=1).astype(np.int64)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array | PackedArray], samples: int) -> "StoredArrays":

@@ -2,18 +2,16 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import redis
-import torch
-from torch import Tensor
 
 from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
-from five.agent.learning.pacing import ReuseMeter, WaitMeter
+from five.agent.learning.pacing import WaitMeter
 from five.agent.learning.step_metrics import DeviceEvent
 from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer import metrics as page
@@ -29,14 +27,13 @@ from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.drain_time import DrainTime
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.interfaces import CheckpointMigrator, Publisher, StateClient
+from five.services.optimizer.learning_meter import LearningMeter, RunTotals
 from five.services.optimizer.prefetch import BatchPrefetcher, HostAndDeviceBatch
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup
 from five.services.optimizer.state_writes import StateWrites
-from five.services.optimizer.version_records import SubmittedStep, VersionRecord, VersionWindow
-from rapid import tensorfile
-from rapid.blobs import BlobMissing
+from five.services.optimizer.training_start import TrainingStart
+from five.services.optimizer.version_records import VersionRecord
 from rapid.store.errors import FencedOut, is_away
-from rapid.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -72,99 +69,38 @@ class Training:
     drain_time: DrainTime | None = None
     beat: Callable[[], None] = lambda: None
     version: int = 0
-    window: VersionWindow = field(default_factory=VersionWindow)
-    reuse: ReuseMeter = field(default_factory=ReuseMeter)
     starved: WaitMeter = field(default_factory=WaitMeter)  # time in which no rank had a batch
     fingerprint: tuple[int, int] | None = None  # a version and the parameters' fingerprint that all ranks agree on
-    flop: float = 0.0  # of this process; on rank 0 of the whole run
-    learned_hero_steps: int = 0  # of this process: received hero-steps that were learned from at least once
     is_fenced_out: bool = False  # the run is in another fencing epoch
     is_idle: bool = True  # the run is paused, no step is taken and everything is written
     warm_up_until: int = 0  # versions up to this one are copies of the first after a surgery
+    meter: LearningMeter = field(init=False)
     _requests: CheckpointRequests = field(default_factory=CheckpointRequests)
     _writer: VersionWriter = field(default_factory=lambda: VersionWriter(is_away))
     _blocked: BlockedTimer = field(default_factory=BlockedTimer)
     _batches: BatchPrefetcher = field(init=False)
     _writes: StateWrites = field(init=False)
     _checkpoint_due: bool = False
-    _submitted: list[SubmittedStep] = field(default_factory=list)  # since the newest version
     _flop_per_step: int = 0
-    _received: int = 0
-    _hero_steps: float = 0.0  # of all ranks, at the newest version
 
     def __post_init__(self) -> None:
+        self.meter = LearningMeter(self.intake)
         self._batches = BatchPrefetcher(self.intake, self.config.batch_samples, self.learner)
         self._writes = StateWrites(self.learner, self.intake, self.publisher, self.checkpoints, self.client, self.meta,
                                    self.drain_time)
 
     def start(self) -> None:
-        """Resume from the newest checkpoint, or publish version 0. Rank 0 reads it, and the others get its state."""
-        self._share_state(self._resume_or_initialize() if self.group.rank == 0 else None)
+        """Resume from the newest checkpoint, or publish version 0. Every rank calls it.
+
+        Raises as `TrainingStart.run`.
+        """
+        start = TrainingStart(self.learner, self.intake, self.publisher, self.checkpoints, self.client, self._writes,
+                              self.group, self.migrations).run()
+        self.version = self.intake.version = start.version
+        self.warm_up_until = start.warm_up_until
+        self.meter.start(start.flop, self.group)
         page.show_start(self.version)
         page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
-        self.intake.version = self.version
-        self._received = self.intake.pacer.received
-        (self._hero_steps,) = self.group.sum_over_ranks([self.intake.hero_steps])
-
-    def _share_state(self, checkpoint: int | None) -> None:
-        """Give every rank the state of rank 0: parameters, Adam's moments, counters and random state.
-
-        ``checkpoint`` is the version of the checkpoint that rank 0 read, None on the others. They only check that they
-        could read it, because another process may be rank 0 next time.
-        """
-        group = self.group
-        if group.size == 1:
-            return
-        group.wait_for_first()
-        pieces: Sequence[memoryview] = ()
-        if group.rank == 0:
-            arrays = {name: tensor.cpu().numpy() for name, tensor in self.learner.state_dict().items()}
-            pieces = tensorfile.file_pieces(arrays, {
-                "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(), "version": self.version,
-                "warm_up_until": self.warm_up_until, "checkpoint": checkpoint})
-        data = group.broadcast_bytes(pieces)
-        if group.rank != 0:
-            received, index = tensorfile.parse(data)
-            self._load({name: torch.from_numpy(array) for name, array in received.items()}, index.meta)
-            self.version = int(index.meta["version"])
-            try:
-                self.checkpoints.require(int(index.meta["checkpoint"]))
-            except BlobMissing as error:
-                raise RuntimeError(f"optimizer {group.rank} does not see the checkpoint of optimizer 0 "
-                                   f"({error}): blobs.url must be storage that all optimizers share") from None
-
-    def _resume_or_initialize(self) -> int:
-        """Start rank 0; return the version of the newest checkpoint."""
-        head = self.publisher.head()
-        found = self.checkpoints.newest()
-        if found is not None:
-            checkpoint, tensors, extra = found
-            if self.migrations is not None:
-                tensors, extra = self.migrations.migrate(tensors, extra)
-            self._load(tensors, extra)
-            self.intake.buffer.load_state_dict(extra["buffer"])
-            self.intake.hero_steps = int(extra["hero_steps"])
-            self.flop = float(extra.get("flop", 0.0))
-            # Published versions never change, so numbering continues after the newest of them.
-            self.version = max(checkpoint, head if head is not None else -1)
-            self.client.event("optimizer.resumed", {
-                "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
-                "restarts": self.group.restarts})
-            if head is None or head < checkpoint:
-                self._write_blocking(self._writes.version(self.version, self.warm_up_until, self.intake.hero_steps))
-            return checkpoint
-        if head is not None:
-            raise RuntimeError(
-                f"the run has version {head} but no checkpoint: blobs.url is not the blob store that the run was "
-                "started with. Set it to that store, or start a run with another name")
-        self._write_blocking(self._writes.checkpoint(self.version, self.warm_up_until, 0, 0.0))
-        self._write_blocking(self._writes.version(self.version, self.warm_up_until, 0))
-        return 0
-
-    def _load(self, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
-        self.learner.load_state_dict(tensors, extra["learner"])
-        self.intake.pacer.load_state_dict(extra["pacer"])
-        self.warm_up_until = int(extra.get("warm_up_until", 0))
 
     def run(self, stopping: Callable[[], bool], loop_ended: Callable[[], None] = lambda: None) -> None:
         """Learn until ``stopping()`` is true on any rank. ``loop_ended`` is called before the last writes."""
@@ -181,7 +117,7 @@ class Training:
                 if batch is None and active:
                     batch = self._batches.next()
                 decide = self._begin_decision(stopping, batch is not None)
-            self._count_received()
+            self.meter.count_received()
             (running, has_batch, unblocked, no_request), decide = decide(), None
             if not no_request:
                 self._save_requested_checkpoint()
@@ -190,13 +126,7 @@ class Training:
             steps = has_batch and unblocked
             self.is_idle = not steps and not active and self._writer.is_idle
             if not steps or not no_request:
-                # Blocked time is not starvation: more rollouts would not help. Starvation starts when the device has
-                # completed its last step.
-                if not unblocked:
-                    self.starved.end()
-                elif not has_batch and not self.starved.waiting and previous.is_done:
-                    self.starved.begin()
-                time.sleep(IDLE_SECONDS)
+                self._wait(has_batch, unblocked, previous)
                 continue
             self.starved.end()
             rewards = self.intake.take_rewards()
@@ -208,24 +138,35 @@ class Training:
             self._flop_per_step = self._flop_per_step or self.learner.count_step_flops(batch[1])
             # With several ranks a decision takes a round trip, so that on the next step begins now. A step that makes a
             # version is an exception: whether it is blocked is known only just before.
-            if self.group.size > 1 and len(self._submitted) + 2 < self.config.gradient_steps_per_iteration:
+            if self.group.size > 1 and self.meter.submitted_steps + 2 < self.config.gradient_steps_per_iteration:
                 decide = self._begin_decision(stopping, active and self.intake.may_sample(self.config.batch_samples))
             if active:
                 self._batches.prefetch()
             previous = self._step(batch, hyper, previous)
             batch = None
-            if len(self._submitted) == self.config.gradient_steps_per_iteration:
+            if self.meter.submitted_steps == self.config.gradient_steps_per_iteration:
                 self._make_version(hyper)
                 hyper = self._hyperparameters()
                 previous = self.learner.record_event()
-        self._read_step_metrics()
-        hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
+        self.meter.read_steps(self.version + 1)
+        totals = self.meter.sum_over_ranks(self.group)
         loop_ended()  # from here on rank 0 may take longer than any timeout of the loop
         self._run_without_redis(self._writer.finish, "the last version may be missing")
         if self.group.rank == 0:
-            write = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
-            self._run_without_redis(write, f"the checkpoint of version {self.version} is stored but not in the index; "
-                                    "the next optimizer adds it")
+            self._run_without_redis(self._checkpoint_write(totals), f"the checkpoint of version {self.version} is "
+                                    "stored but not in the index; the next optimizer adds it")
+
+    def _wait(self, has_batch: bool, unblocked: bool, previous: DeviceEvent) -> None:
+        """Wait before the loop tries the next step again, and measure whether it lacks samples.
+
+        Blocked time is not starvation, because more rollouts would not help. Starvation starts when the device has
+        completed its last step, whose end is ``previous``.
+        """
+        if not unblocked:
+            self.starved.end()
+        elif not has_batch and not self.starved.is_waiting and previous.is_done:
+            self.starved.begin()
+        time.sleep(IDLE_SECONDS)
 
     def _begin_decision(self, stopping: Callable[[], bool], has_batch: bool) -> Callable[[], list[bool]]:
         """Begin to agree whether all ranks run, have a batch, may make the next version, and need no checkpoint."""
@@ -260,7 +201,7 @@ class Training:
 
     def _next_version_blocked_reason(self) -> str:
         """Return why the next step must wait because it would make a version; "" if it may run."""
-        makes_version = len(self._submitted) == self.config.gradient_steps_per_iteration - 1
+        makes_version = self.meter.submitted_steps == self.config.gradient_steps_per_iteration - 1
         return self._writer.blocked_reason if makes_version else ""
 
     def _read_active(self) -> bool:
@@ -290,18 +231,22 @@ class Training:
         return self._requests.request(timeout)
 
     def _save_requested_checkpoint(self) -> None:
-        hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
+        totals = self.meter.sum_over_ranks(self.group)
         waiters = self._requests.take()
         if self.group.rank != 0:
             return
         self._run_fenced(self._writer.wait)  # callers must find the newest version published
         with failing_waiters(waiters):
-            write = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
+            write = self._checkpoint_write(totals)
             self._writer.submit_checkpoint(resolve_waiters(waiters, self.version, write))
+
+    def _checkpoint_write(self, totals: RunTotals) -> Write:
+        """Copy the present state and return the write of its checkpoint."""
+        return self._writes.checkpoint(self.version, self.warm_up_until, totals.hero_steps, totals.flop)
 
     def _hyperparameters(self) -> Hyperparameters:
         """Return rank 0's reading of the schedules at the present version and its hero-steps."""
-        read = hyperparameters_at(self.client.schedules(), self.version, int(self._hero_steps)).as_dict()
+        read = hyperparameters_at(self.client.schedules(), self.version, self.meter.totals.hero_steps).as_dict()
         return Hyperparameters(**dict(zip(read, self.group.broadcast(list(read.values())), strict=True)))
 
     def _step(self, batch: HostAndDeviceBatch, hyper: Hyperparameters, previous: DeviceEvent) -> DeviceEvent:
@@ -309,46 +254,16 @@ class Training:
         host, device = batch
         submitted_ns = time.time_ns()
         metrics = self.learner.train_step(device, hyper)
-        mask = host.arrays["mask"]
-        self._submitted.append(SubmittedStep(metrics, previous, host.staleness, host.uses, int(mask.sum()),
-                                            host.traceparents, submitted_ns))
-        self.learned_hero_steps += int(mask[:, host.uses == 1].sum())
-        self.reuse.on_consumed(self.config.batch_samples, time.monotonic())
-        page.STEPS.inc()
-        page.CONSUMED.inc(self.config.batch_samples)
-        page.FLOP.inc(self._flop_per_step)
-        self.flop += self._flop_per_step
-        page.STALENESS.observe_all(host.staleness[host.staleness >= 0])
+        self.meter.add_step(metrics, previous, host, submitted_ns, self._flop_per_step)
         return metrics.end
-
-    def _read_step_metrics(self) -> None:
-        """Read the metrics of the submitted steps after waiting for the device."""
-        for step in self._submitted:
-            page.SKIPPED.inc(step.metrics["skipped"])
-            page.STEP_SECONDS.observe(step.metrics.seconds)
-            self.window.add_submitted(step)
-            if step.traceparents:
-                tracing.record_linked("gradient step", step.traceparents, step.submitted_ns,
-                                      step.submitted_ns + int(step.metrics.seconds * 1e9), {
-                                          "five.version": self.version + 1})
-        self._submitted.clear()
-
-    def _count_received(self) -> None:
-        received = self.intake.pacer.received
-        if received != self._received:
-            self.reuse.on_received(received - self._received, time.monotonic())
-            page.RECEIVED.inc(received - self._received)
-            self._received = received
 
     def _make_version(self, hyper: Hyperparameters) -> None:
         """Make the parameters a version. ``hyper`` are the hyperparameters of the steps that led to it."""
-        self._read_step_metrics()
+        self.meter.read_steps(self.version + 1)
         began = time.monotonic()
         self.version += 1
         self._require_equal_parameters()
-        pacer = self.intake.pacer
-        hero_steps, consumed_hero_steps, received, consumed, flop = self.group.sum_over_ranks(
-            [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed, self.flop])
+        totals = self.meter.sum_over_ranks(self.group)
         self._checkpoint_due = self._checkpoint_due or self.version % self.checkpoint_every == 0
         publish: Write | None = None
         save: Write | None = None
@@ -356,24 +271,10 @@ class Training:
             self._run_fenced(self._writer.wait_for_version)
             if self._checkpoint_due and self._writer.is_checkpoint_idle:
                 self._checkpoint_due = False
-                save = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
-            publish = self._writes.version(self.version, self.warm_up_until, int(hero_steps))
+                save = self._checkpoint_write(totals)
+            publish = self._writes.version(self.version, self.warm_up_until, totals.hero_steps)
         self.intake.version = self.version
-        now = time.monotonic()
-        record = self.window.close(self.version, hyper, stall_seconds=now - began)
-        statistics = self.intake.buffer.statistics()
-        record |= {
-            "reuse": consumed / max(received, 1), "reuse_recent": self.reuse.value(now), "hero_steps": int(hero_steps),
-            "flop": flop, "hero_steps_per_second": (hero_steps - self._hero_steps) / record["seconds"],
-            "consumed_per_second": consumed_hero_steps / record["seconds"],
-            "buffer_samples": statistics.samples, "buffer_bytes": statistics.nbytes,
-            "dropped": {str(k): v for k, v in statistics.dropped.items()},
-        }
-        self._hero_steps = hero_steps
-        page.STALL_SECONDS.observe(now - began)
-        page.WAIT_SECONDS.inc(self.window.waited)
-        page.show_version(record)
-        self.window = VersionWindow()
+        record = self.meter.close_version(self.version, hyper, totals, time.monotonic() - began)
         if publish is not None and not self.is_fenced_out:
             self._writer.submit_version(partial(self._write_version_and_record, publish, record, began), save)
 
@@ -393,8 +294,3 @@ class Training:
             raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({own:x} here, "
                                f"{first:x} on optimizer 0); the group restarts from the last checkpoint")
         self.fingerprint = self.version, own
-
-    def _write_blocking(self, write: Write) -> None:
-        """Run a write that training cannot start without, however long a store is unavailable."""
-        self._writer.submit_version(write)
-        self._writer.wait()

@@ -62,7 +62,7 @@ class RatedPeople:
 
     def all(self) -> list[Person]:
         """Return all people, the strongest first."""
-        return people_of(self._table.all())
+        return sorted((Person(**row) for row in self._table.all().values()), key=lambda p: (-p.mu, p.name))
 
     def rate(self, played: FinishedGame) -> dict[str, Person]:
         """Rate an ended game; a repeated report of it changes nothing. Return the people whose rating changed.
@@ -135,8 +135,3 @@ class RatedPeople:
                                                 for name, w in side.items()})
         return {name: Skill(float(rating.mu), float(rating.sigma)) for side in after for name, rating in side.items()
                 if name}
-
-
-def people_of(rows: Mapping[str, Any]) -> list[Person]:
-    """Return the people in the table's rows, the strongest first."""
-    return sorted((Person(**row) for row in rows.values()), key=lambda p: (-p.mu, p.name))

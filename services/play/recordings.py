@@ -25,6 +25,7 @@ from five.services.play.players import NewGame
 from five.services.play.views import View, header_by_timestep
 from rapid.atomic_file import PARTIAL, replacing
 from rapid.malformed import MALFORMED
+from rapid.rpc.errors import Unavailable
 
 log = logging.getLogger(__name__)
 FACTS = ".json"  # suffix of the file that describes a recording
@@ -157,7 +158,8 @@ class RecordingStore:
             return list(reversed(self._stored.values()))
 
     def piece(self, game: str, offset: int, most: int) -> tuple[bytes, int] | None:
-        """Return up to ``most`` bytes of a recording from an offset, and its size; None if it is not stored."""
+        """Return up to ``most`` bytes of a recording from an offset, and its size; None if it is not stored. Raises
+        Unavailable if its file cannot be read now."""
         with self._lock:
             recorded = self._stored.get(game)
             if recorded is None:
@@ -168,10 +170,12 @@ class RecordingStore:
                 with (self._folder / f"{game}{SUFFIX}").open("rb") as file:
                     file.seek(offset)
                     return file.read(most), recorded.size
-            except OSError as error:
-                log.warning("the recording of game %s is lost: %s", game, error)
+            except FileNotFoundError:
+                log.warning("the recording of game %s was removed by somebody else", game)
                 self._drop(game)
                 return None
+            except OSError as error:  # the volume may come back
+                raise Unavailable(f"the recording of game {game} cannot be read: {error}") from None
 
     def _write(self, folder: Path, recorded: GameRecording) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,7 +189,10 @@ class RecordingStore:
         found = []
         for path in [*folder.glob(f".*{PARTIAL}"), *folder.glob(f"*{FACTS}")]:
             if path.suffix == PARTIAL or not path.with_suffix(SUFFIX).exists():
-                path.unlink(missing_ok=True)  # left by a process that ended during a write
+                try:
+                    path.unlink(missing_ok=True)  # left by a process that ended during a write
+                except OSError as error:
+                    log.warning("%s is not removed: %s", path, error)
         for path in folder.glob(f"*{SUFFIX}"):
             facts = path.with_suffix(FACTS)
             try:

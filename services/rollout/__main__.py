@@ -23,8 +23,9 @@ from five.run.load import load
 from five.services.rollout.bot_games import BotGames
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
-from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
+from five.services.rollout.game_group import GameGroup, ring_capacity
 from five.services.rollout.game_log import GameLog
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import RolloutMeter
@@ -128,7 +129,7 @@ class RolloutBuilder:
         slots = EnvSlots(games, unroll, samples, state_specs(layout, config.model), np.random.default_rng())
         segments = SegmentBuilder(layout, config.learning, config.rewards, steps, config.game.timestep_seconds,
                                   VecGame(config.game, 1, observations=False).building_slots())
-        return GameGroup(dependencies, steps, slots, segments, unroll, samples)
+        return GameGroup(dependencies, steps, slots, segments)
 
     async def _environment(self, index: int, games: int) -> Environment:
         service, config, settings = self._service, self._service.config, self._service.config.services.rollout

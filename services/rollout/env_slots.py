@@ -91,6 +91,10 @@ class EnvSlots:
         self.target[game] = first_target or self._unroll * self._samples
         self._rows = None
 
+    def staggered_target(self, game: int) -> int:
+        """Return a length in steps for the first segment of a slot, from one sample to a full segment by slot."""
+        return self._unroll * (1 + game % self._samples)
+
     def start_segment(self, games: Ints, step: int) -> None:
         """Start the games' next segments at ``step``."""
         self.start[games] = step
@@ -137,19 +141,24 @@ class EnvSlots:
         for name, state in self.boundary_states.items():
             self.sample_states[name][0, game] = state[game]
 
-    def record_states(self, step: int, rows: Ints, states: Mapping[str, Array],
-                    predictions: Mapping[str, Array]) -> None:
-        """Record states [len(rows), ...] and auxiliary predictions of sides at a sample boundary; ``rows`` index [G *
-        2]."""
+    def record_predictions(self, rows: Ints, predictions: Mapping[str, Array]) -> None:
+        """Record auxiliary predictions [len(rows), ...] of sides at a sample boundary; ``rows`` index [G * 2]."""
         games, sides = rows // SIDES, rows % SIDES
-        sample = (step - self.start[games]) // self._unroll
-        self.boundary[games, sides] = step
-        for name, state in states.items():
-            self.boundary_states[name][games, sides] = state
-            self.sample_states[name][sample, games, sides] = state
         for name, prediction in predictions.items():
             kept = self.boundary_predictions.get(name)
             if kept is None or kept.shape[2:] != prediction.shape[1:]:
                 kept = np.zeros((*self.boundary.shape, *prediction.shape[1:]), prediction.dtype)
                 self.boundary_predictions[name] = kept
             kept[games, sides] = prediction
+
+    def record_states(self, step: int, rows: Ints, states: Mapping[str, Array]) -> None:
+        """Record states [len(rows), ...] of sides at a sample boundary; ``rows`` index [G * 2].
+
+        Cut a segment that ends there first, because the next segment's states replace its states.
+        """
+        games, sides = rows // SIDES, rows % SIDES
+        sample = (step - self.start[games]) // self._unroll
+        self.boundary[games, sides] = step
+        for name, state in states.items():
+            self.boundary_states[name][games, sides] = state
+            self.sample_states[name][sample, games, sides] = state

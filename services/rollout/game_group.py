@@ -1,73 +1,32 @@
-"""Game group: plays games in lockstep, cuts their steps into segments and queues them for sending."""
+"""Game group: plays games in lockstep, with the actions of inference, and records their steps and results."""
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dota.config import GameConfig
-from dota.rewards import SIGNALS
-from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
-from five.agent.learning.segments import Bootstrap
-from five.agent.schedules import Hyperparameters
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
-from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import Bools, EnvSlots
-from five.services.rollout.environment import Environment, StepResult
+from five.services.rollout.environment import StepResult
+from five.services.rollout.game_starter import GameStarter
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.group_progress import GroupProgress
-from five.services.rollout.live_broadcast import LiveBroadcast
-from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, side_outcomes
-from five.services.rollout.middle_games import GameSnapshot, SnapshotRing
-from five.services.rollout.past_opponent import PastOpponent
-from five.services.rollout.policy_inference import Inference, InferenceLost, PastVersionMissing, act, replay_and_act
-from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
-from five.services.rollout.sender import Sender
+from five.services.rollout.matchmaking import DRAW, GameRecord, Match, side_outcomes
+from five.services.rollout.middle_games import GameSnapshot
+from five.services.rollout.policy_inference import InferenceLost, PastVersionMissing, act, replay_and_act
+from five.services.rollout.segment_builder import SegmentBuilder
+from five.services.rollout.segment_cutter import SegmentCutter
 from five.services.rollout.step_buffer import SIDES, StepBuffer
 from rapid.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
+FIRST_PAUSE_SECONDS = 0.1  # between two requests while inference is lost; pauses double
 MAX_PAUSE_SECONDS = 5.0
-
-
-class PlayGate(Protocol):
-    """Says when games may continue, by the run's status and the process's shutdown."""
-
-    @property
-    def is_stopping(self) -> bool: ...
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the run is paused; False while stopping."""
-        ...
-
-    async def wait_until_active(self) -> None:
-        """Wait while the run is paused; return at once while stopping."""
-        ...
-
-
-@dataclass
-class GroupDependencies:
-    """Other parts of the process that a group uses."""
-
-    environment: Environment
-    inference: Inference
-    matchmaker: Matchmaker
-    sender: Sender
-    gate: PlayGate
-    schedule_values: Callable[[int, float], ScheduleValues]
-    hyperparameters: Callable[[int], Hyperparameters]
-    on_game: Callable[[dict[str, Any]], None] = lambda record: None
-    assign_variant: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL
-    snapshots: SnapshotRing | None = None  # of the process; None where games have no snapshots
-    broadcast: LiveBroadcast | None = None
-    past: PastOpponent | None = None
 
 
 @dataclass
@@ -78,16 +37,15 @@ class GameGroup:
     buffer: StepBuffer
     slots: EnvSlots
     segments: SegmentBuilder
-    unroll: int
-    samples: int
     progress: GroupProgress = field(default_factory=GroupProgress)
 
     def __post_init__(self) -> None:
-        games = self.buffer.games
-        self._records: list[GameRecord] = []
-        self._all_games = np.arange(games, dtype=np.int32)
-        self._reward_std: float  # of the newest answer; no segment is cut before the first
-        self._traced: tuple[int, str] | None = None  # a sampled step and its trace, until its segment is cut
+        # One a slot. `play` replaces these before the first step.
+        self._records = [GameRecord(Match(""), np.zeros(0))] * self.buffer.games
+        self._cutter = SegmentCutter(self.dependencies.sender, self.dependencies.schedule_values, self.buffer,
+                                     self.slots, self.segments, self._records, self.progress)
+        self._starter = GameStarter(self.dependencies, self.buffer, self.slots, self.segments, self._records,
+                                    self.progress, self._wait_while_paused)
         self._net_worth = self.dependencies.environment.statistic_names.index("net_worth")
 
     @property
@@ -109,15 +67,15 @@ class GameGroup:
     async def play(self) -> None:
         """Play until the gate stops. Steps of incomplete samples are lost then."""
         step = 0
-        await self._start_or_abandon(step, self._all_games, stagger=True)
+        await self._starter.start(step, np.arange(self.buffer.games, dtype=np.int32), stagger=True)
         await self._wait_while_paused()
         while not self.dependencies.gate.is_stopping:
             with tracing.step_span("game step", {"five.games": self.buffer.games}) as span:
-                if span is not None and (self._traced is None or step - self._traced[0] >= self.buffer.capacity):
-                    self._traced = step, span.traceparent
+                if span is not None:
+                    self._cutter.trace(step, span.traceparent)
                 await self._play_step(step)
             step += 1
-        self._cut_all_segments()
+        self._cutter.cut_all()
 
     async def _play_step(self, step: int) -> None:
         """Play a step, or the part of it that precedes the stop of the gate."""
@@ -145,8 +103,7 @@ class GameGroup:
                 outcome = await dependencies.environment.step(
                     self.buffer.actions[self.buffer.row(step)], self.buffer.observation(step + 1))
         except ConnectionError as error:
-            log.warning("games lost with their server, starting new ones: %s", error)
-            await self._abandon_games(step + 1, self._all_games)
+            await self._starter.abandon_all(step + 1, error)
             return
         with timed("cut"):
             if dependencies.broadcast is not None:
@@ -161,7 +118,7 @@ class GameGroup:
         gate, progress = self.dependencies.gate, self.progress
         progress.is_idle = False
         while gate.is_paused:
-            self._cut_all_segments()
+            self._cutter.cut_all()
             progress.is_idle = True
             await gate.wait_until_active()
             # Cleared before the gate is read again: a paused gate followed by an idle group is then reliable.
@@ -172,7 +129,7 @@ class GameGroup:
     async def _request_actions(self, step: int) -> ActResult | None:
         """Return inference's answer, or None when stopping. Lost states are rebuilt first."""
         inference, buffer, slots = self.dependencies.inference, self.buffer, self.slots
-        pause = 0.1
+        pause = FIRST_PAUSE_SECONDS
         lost: Bools | None = None
         while not self.dependencies.gate.is_stopping:
             try:
@@ -190,7 +147,7 @@ class GameGroup:
             except PastVersionMissing as error:
                 past = np.flatnonzero((slots.policies != NEWEST).any(axis=1)).astype(np.int32)
                 log.warning("past version not available, abandoning games=%d: %s", len(past), error)
-                await self._abandon_games(step, past)
+                await self._starter.abandon(step, past)
                 lost = np.ones_like(slots.acting)
             await self._wait_while_paused()
             await asyncio.sleep(pause)
@@ -209,38 +166,37 @@ class GameGroup:
         newest = answer.versions[slots.policies.ravel()[rows] == NEWEST]
         if len(newest):
             progress.newest_version = max(progress.newest_version, int(newest.max()))
-        self._reward_std = answer.reward_std
+        self._cutter.reward_std = answer.reward_std
         sample_starts = rows[np.flatnonzero(slots.flags(step).ravel()[rows] & WANT_STATE)]
-        full = np.union1d(slots.full_segments(step), self._games_over_limit(step))
-        if len(full):
-            answer_row = {int(row): i for i, row in enumerate(sample_starts)}
-            for game in full.tolist():
-                self._cut_segments(game, step, self._bootstraps(game, row, answer_row, answer))
-            slots.start_segment(full, step)
         if len(sample_starts):
-            self._record_prediction(step, sample_starts, answer)
-            slots.record_states(step, sample_starts, answer.states, answer.auxiliary)
+            self._record_sample_starts(step, sample_starts, answer)
         progress.team_steps += len(rows)
         progress.hero_steps += answer.values.size
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 
-    def _record_prediction(self, step: int, sample_starts: npt.NDArray[np.int64], answer: ActResult) -> None:
+    def _record_sample_starts(self, step: int, rows: npt.NDArray[np.int64], answer: ActResult) -> None:
+        """Cut the segments that end before a step, and record the states and predictions of the samples that begin.
+
+        ``rows`` are the samples' sides, as indices into [G * 2]. A segment ends only where its game's sample begins.
+        """
+        slots = self.slots
+        self._record_win_prediction(step, rows, answer)
+        slots.record_predictions(rows, answer.auxiliary)
+        ended = np.union1d(slots.full_segments(step), self._games_over_limit(step))
+        if len(ended):
+            self._cutter.cut_at_boundary(ended, step)
+        slots.record_states(step, rows, answer.states)
+
+    def _record_win_prediction(self, step: int, rows: npt.NDArray[np.int64], answer: ActResult) -> None:
         """Record the win prediction at a game's first step. The draft's evaluation uses it."""
         predictions = answer.auxiliary.get(WIN)
         if predictions is None:
             return
-        for i in np.flatnonzero(self.slots.start_step[sample_starts // SIDES] == step).tolist():
-            game, side = divmod(int(sample_starts[i]), SIDES)
-            if self._records[game].start_seconds is not None:
-                continue
-            self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
-
-    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> dict[int, Bootstrap]:
-        """Return the bootstraps at a step of the sides that inference plays."""
-        at = {side: answer_row[game * SIDES + side] for side in np.flatnonzero(self.slots.acting[game]).tolist()}
-        return {side: Bootstrap(self.buffer.values[row, game, side], {
-            name: array[i] for name, array in answer.auxiliary.items()}) for side, i in at.items()}
+        for i in np.flatnonzero(self.slots.start_step[rows // SIDES] == step).tolist():
+            game, side = divmod(int(rows[i]), SIDES)
+            if self._records[game].start_seconds is None:
+                self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
     # After the step.
 
@@ -258,7 +214,7 @@ class GameGroup:
             self._record_game(game, 0, float(outcome.game_time[game]), outcome.statistics[game])
         await self._take_snapshots(step, outcome)
         if len(ended) or len(cut):
-            await self._start_or_abandon(step + 1, np.union1d(ended, cut).astype(np.int32))
+            await self._starter.start(step + 1, np.union1d(ended, cut).astype(np.int32))
 
     def _games_over_limit(self, step: int) -> npt.NDArray[np.int64]:
         """Return the games that are cut at a step. Their segments end before it; it is played and dropped, because
@@ -283,7 +239,7 @@ class GameGroup:
         """Finish a game that ended with ``step``. The next step holds its last observation."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
-        self._cut_segments(game, step + 1, {side: GameOutcome(won[side], ranks[side]) for side in range(SIDES)})
+        self._cutter.cut(game, step + 1, {side: GameOutcome(won[side], ranks[side]) for side in range(SIDES)})
         record = self._records[game]
         if record.start_seconds is None:
             learner = int(np.argmax(record.match.seats.trains))
@@ -295,96 +251,6 @@ class GameGroup:
             winner, game_seconds, self.progress.newest_version, statistics,
             self.dependencies.environment.statistic_names))
         self.progress.games += 1
-
-    def _cut_segments(self, game: int, end: int, ends: Mapping[int, Bootstrap | GameOutcome]) -> None:
-        """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
-        start = int(self.slots.start[game])
-        train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
-        schedule = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
-        began_ns = time.time_ns()
-        segments, earned = self.segments.cut(game, start, end - start, train, self.slots.sample_states, schedule,
-                                              ends, self._records[game].variant.name)
-        self._records[game].earned += earned
-        if self._traced is not None and segments and start <= self._traced[0] < end:
-            traceparent = tracing.record("build segment", self._traced[1], began_ns, time.time_ns())
-            segments[0], self._traced = replace(segments[0], traceparent=traceparent), None
-        for segment in segments:
-            self.dependencies.sender.put(segment)
-        self.progress.segments += len(segments)
-
-    def _cut_all_segments(self) -> None:
-        """Cut the running games' segments at their last sample boundary. Later steps start the next segments."""
-        slots = self.slots
-        for game in range(self.buffer.games):
-            boundary = slots.last_boundary(game)
-            if boundary > slots.start[game]:
-                self._cut_segments(game, boundary, self._boundary_bootstraps(game, boundary))
-                slots.split_segment(game, boundary)
-
-    def _boundary_bootstraps(self, game: int, boundary: int) -> dict[int, Bootstrap]:
-        """Return the bootstraps at a game's last sample boundary of the sides that inference plays."""
-        slots, row = self.slots, self.buffer.row(boundary)
-        return {side: Bootstrap(self.buffer.values[row, game, side], {
-            name: prediction[game, side] for name, prediction in slots.boundary_predictions.items()})
-            for side in np.flatnonzero(slots.acting[game]).tolist()}
-
-    async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
-        """Start new games in these slots; their first observation is that of ``step``."""
-        controllers = np.zeros((len(games), SIDES), np.uint8)
-        rules: list[GameConfig | None] = []
-        middles: dict[int, GameSnapshot] = {}
-        hyper, ring = self.dependencies.hyperparameters(self.progress.newest_version), self.dependencies.snapshots
-        for i, game in enumerate(games.tolist()):
-            match = await self.dependencies.matchmaker.next(self.dependencies.past, hyper.scripted_fraction,
-                                                            hyper.scripted_bot)
-            if match.bot is not None:
-                controllers[i, match.side] = BOTS[match.bot]
-            variant = self.dependencies.assign_variant(match.game_id, self.progress.newest_version)
-            rules.append(variant.config)
-            record = GameRecord(match, np.zeros((SIDES, self.buffer.heroes, len(SIGNALS))), variant)
-            middle = ring.choose(hyper.middle_fraction) if ring is not None and variant.config is None else None
-            if middle is not None:
-                middles[game], record.start_seconds = middle, middle.game_seconds
-            share = (1 + game) / self.buffer.games if stagger else 1.0
-            self._records[game:game + 1] = [record]  # or append it
-            # First segments differ in length, and first games in their limit, so that the slots do not stay in phase.
-            first = self.unroll * (1 + game % self.samples) if stagger else None
-            self.slots.start_game(game, step, match.seats, first,
-                                  (record.start_seconds or 0.0) + hyper.game_seconds * share)
-            self.segments.start_game(game)
-        environment, observation = self.dependencies.environment, self.buffer.observation(step)
-        lineups = await environment.reset(games, controllers, observation, rules)
-        for i, game in enumerate(games.tolist()):
-            self._records[game].lineup = None if lineups is None else lineups[i].copy()
-        for game, middle in middles.items():
-            assert ring is not None
-            lineup = await environment.branch(game, middle.state, ring.seed(), hyper.building_health, observation)
-            self._records[game].lineup = lineup.copy()
-
-    async def _start_or_abandon(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
-        """Start new games in these slots. If their server is lost, abandon all games and start others."""
-        try:
-            await self._start_games(step, games, stagger)
-        except ConnectionError as error:
-            log.warning("games lost with their server, starting new ones: %s", error)
-            await self._abandon_games(step, self._all_games)
-
-    async def _abandon_games(self, step: int, games: npt.NDArray[np.int32]) -> None:
-        """Abandon games that cannot continue, with their unsent steps, and start others."""
-        self.progress.abandoned_games += len(games)
-        pause = 0.5
-        while not self.dependencies.gate.is_stopping:
-            try:
-                await self._start_games(step, games)
-                return
-            except ConnectionError as error:
-                log.warning("cannot start games yet: %s", error)
-                # The other slots' games are lost with their server as well.
-                self.progress.abandoned_games += len(self._all_games) - len(games)
-                games = self._all_games
-                await self._wait_while_paused()
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
 def ring_capacity(unroll: int, samples: int) -> int:

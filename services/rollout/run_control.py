@@ -19,12 +19,12 @@ log = logging.getLogger(__name__)
 
 
 class RunControl:
-    """Play gate of the groups (`game_group.PlayGate`) and the scheduled values of their games and segments."""
+    """Play gate of the groups (`group_dependencies.PlayGate`) and the scheduled values of their games and segments."""
 
     def __init__(self, service: Service[RunConfig]) -> None:
         self._service = service
         self._schedules = service.config.schedules
-        self._hero_steps = 0  # that the run had learned from when the newest version was recorded
+        self._hero_steps = 0  # that the run had received when the newest version was recorded
         self._anneals = AnnealStore(service.state)
         self._series = Series(service.state.redis, service.state.run)
         self.anneal = AnnealAssignment(service.config.game)

@@ -3,7 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from five.ablation.comparison import AXES, at, common_range, curve, format_number, mean, mean_between, version_curve
+from five.ablation.comparison import (
+    AXES,
+    common_range,
+    curve,
+    format_number,
+    mean,
+    mean_between,
+    metric_at,
+    version_curve,
+)
 from five.ablation.results import EvaluatedVersion, TrialRun
 from five.ablation.training_records import TrainingStatistics
 
@@ -48,9 +57,10 @@ def test_curve_skips_nan() -> None:
 def test_comparison_uses_the_common_range() -> None:
     long, short = run([0, 10, 20, 30]), run([0, 4], [12, 28])
     assert common_range([long, short], VERSIONS) == (12, 28)
-    assert at(long, VERSIONS, 28, lambda v: v.mu) == pytest.approx(18)
+    assert metric_at(long, VERSIONS, 28, lambda v: v.mu) == pytest.approx(18)
     assert common_range([long, short], SAMPLES) == (12_000, 28_000) and common_range([long, short], MINUTES) == (24, 56)
-    assert math.isnan(at(short, VERSIONS, 29, lambda v: v.mu)) and math.isnan(at(short, VERSIONS, 11, lambda v: v.mu))
+    for outside in (29, 11):
+        assert math.isnan(metric_at(short, VERSIONS, outside, lambda v: v.mu))
     unknown = run([0, 4], samples=math.nan)
     assert all(map(math.isnan, common_range([long, unknown], SAMPLES) + common_range([], VERSIONS)))
     np.testing.assert_allclose(version_curve([long], MINUTES, lambda v: v.mu).x[[0, -1]], [20, 80])

@@ -25,7 +25,7 @@ def steps_of(segment: Segment[Arrays]) -> int:
 def add_sample(buffer: SampleBuffer, sample: Arrays, versions: Sequence[int], current_version: int) -> bool:
     """Add one plain sample to a buffer that `collate_arrays` reads."""
     nbytes = sum(array.nbytes for array in sample.values())
-    return buffer.add(sample, np.array(versions, np.int32)[None], current_version, nbytes) == 1
+    return buffer.add(sample, np.array(versions, np.int32)[None], current_version, nbytes) == [0]
 
 
 def collate_arrays(batch: Arrays, samples: Sequence[Arrays], indices: Sequence[int], allocate: Allocate) -> None:

@@ -353,11 +353,18 @@ def test_ages_are_those_of_the_newest_steps():
     assert b.ages(3).tolist() == [2, 1]
 
 
+def test_add_returns_the_samples_that_are_not_too_old():
+    b = buffer()
+    versions = np.repeat(np.array([[0], [3], [2], [7]], np.int32), T, axis=1)
+    assert b.add(sample(1), versions, 7, 100) == [1, 3]
+    assert len(b) == 2 and b.statistics().dropped[DropReason.TOO_OLD] == 2
+
+
 def test_age_from_arrival_ignores_the_acting_version():
     """max_age_versions is 4: an outcome sample of version 0 that arrives at version 20 expires after version 24."""
     b = buffer()
     arrays = sample(1)
-    assert b.add(arrays, np.zeros((1, T), np.int32), 20, 100, age_from_arrival=True) == 1
-    assert b.add(arrays, np.zeros((1, T), np.int32), 20, 100) == 0
+    assert b.add(arrays, np.zeros((1, T), np.int32), 20, 100, age_from_arrival=True) == [0]
+    assert b.add(arrays, np.zeros((1, T), np.int32), 20, 100) == []
     assert [b.drop_expired(version) for version in (24, 25)] == [1, 0]
     assert b.statistics().dropped[DropReason.TOO_OLD] == 2

@@ -86,6 +86,10 @@ def test_larger_pool_with_bans() -> None:
     assert_same(table, "DRRDDR", ("hero2",), ("hero9",), ("hero0", "hero4", "hero5"))
 
 
+def test_one_a_side_from_25_heroes() -> None:
+    assert_same(leaves(tuple(f"hero{i}" for i in range(25)), 1), "DR")
+
+
 def test_ban_equals_a_smaller_pool() -> None:
     table = leaves(TEN, 3, seed=5)
     left = tuple(hero for hero in TEN if hero not in ("hero0", "hero6"))

@@ -183,6 +183,7 @@ def test_step_with_nan_is_skipped_and_logged(spoil, reason, caplog):
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     learner.train_step(batch, HYPER)
+    assert learner.skip_reason == ""
     before = learner.state_dict()
     learner.add_rewards(4, 1.0, 2.0)
     bad = {**batch, spoil: batch[spoil].copy()}
@@ -199,11 +200,24 @@ def test_step_with_nan_is_skipped_and_logged(spoil, reason, caplog):
     assert np.isfinite(list(metrics.values())).all()
 
 
+def test_skipped_steps_of_a_checkpoint_have_no_reason():
+    learner, resumed = Learner(TinyPolicy(), CONFIG), Learner(TinyPolicy(), CONFIG)
+    batch = batch_of(learner.policy)
+    bad = {**batch, "returns": np.full_like(batch["returns"], np.nan)}
+    learner.train_step(bad, HYPER)
+    resumed.load_state_dict(learner.state_dict(), learner.extra())
+    assert (resumed.skipped_steps, resumed.skip_reason) == (1, "")
+    resumed.train_step(batch, HYPER)
+    assert (resumed.skipped_steps, resumed.skip_reason) == (1, "")
+    resumed.train_step(bad, HYPER)
+    assert (resumed.skipped_steps, resumed.skip_reason) == (2, "the loss is not finite: value")
+
+
 def test_held_learning_rate_moves_no_parameter():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     before = parameters(learner).clone()
-    learner.hold_learning_rate(2)
+    learner.hold_steps = 2
     for _ in range(2):
         metrics = learner.train_step(batch, HYPER)
         assert (metrics["held"], metrics["learning_rate"]) == (1.0, 0.0)

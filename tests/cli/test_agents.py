@@ -80,8 +80,8 @@ def test_eval_plays_an_agent_without_a_run(agent: PackedAgent, capsys: pytest.Ca
     assert main([*command, "--json"]) == 0
     outcome = json.loads(capsys.readouterr().out)
     assert (outcome["agent"], outcome["against"], outcome["games"], outcome["replay"]) == ("tiny", "scripted", 2, "")
-    score = agent.card.score_against("scripted")
-    assert score is not None and (outcome["won"], outcome["drawn"], outcome["lost"]) == (
+    score = next(score for score in agent.card.scores if score.against == "scripted")
+    assert (outcome["won"], outcome["drawn"], outcome["lost"]) == (
         score.won, score.drawn, score.lost)
     assert main([*command, "--against", str(agent.path), "--replay", "new/game.replay"]) == 0
     assert capsys.readouterr().out.startswith("agent tiny against tiny: won ")

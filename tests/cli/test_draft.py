@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from dota.config import evaluation_game
+from dota.config import GameConfig, evaluation_game
 from dota.vec_game import VecGame
 from five.agent.draft.leaves import HeroPool
+from five.agent.draft.pick_order import DraftError
 from five.cli.main import main
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.draft_table import make
@@ -92,7 +93,7 @@ def test_progress_counts_line_ups_and_partial_tables_are_saved_late(
 
     whole = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)
     assert seen == [(5, False), (10, False), (12, False)] and not partial.exists()
-    monkeypatch.setattr("five.evaluation.draft_table.KEEP_SECONDS", -1.0)
+    monkeypatch.setattr("five.evaluation.draft_table.SAVE_SECONDS", -1.0)
     partial.write_bytes(b"of another release")
     seen.clear()
     again = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)
@@ -157,6 +158,13 @@ def test_draft_says_what_its_win_head_knows(archive: ArchivedVersions, capsys: p
 def test_mirror_match_has_no_draft(archive: ArchivedVersions) -> None:
     with pytest.raises(ValueError, match="mirror_match"):
         draft_tables.pool_of(archive.config.game.model_copy(update={"mirror_match": True}))
+
+
+def test_pool_whose_table_would_be_too_large_is_refused() -> None:
+    with pytest.raises(DraftError, match=r"25 heroes, 5 a side, have 823,727,520 line-ups: at most .* fit"):
+        draft_tables.pool_of(GameConfig(hero_pool=["heroes_25"]))
+    one_a_side = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["heroes_25"])
+    assert draft_tables.pool_of(one_a_side).line_ups == 600
 
 
 def test_only_newest_tables_of_own_pool_are_kept(archive: ArchivedVersions) -> None:

@@ -15,7 +15,7 @@ from five.agent.standings import Standing
 from five.cli.main import main
 from five.local.run_folder import RunFolder
 from five.run.config.controller import LimitsConfig
-from five.run.load import load, renamed, save
+from five.run.load import load, rename, save
 from five.services.controller.http.app import create_app
 from rapid.store.state import Status
 from tests.cli.rest_operations import OPERATIONS
@@ -47,7 +47,7 @@ def test_ladder_of_an_ended_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     folder = RunFolder(Path("runs/trial"))
     folder.create()
-    save(renamed(load("laptop-1v1"), "trial"), folder.config)
+    save(rename(load("laptop-1v1"), "trial"), folder.config)
     rows = {f"rated:{s.player}": vars(s) for s in (
         Standing("random", 0.0, 0.001, 1, 0.1, True), Standing("version-4", 5.0, 3.0, 2, 0.1, False))}
     folder.ladder.write_text(json.dumps({"format": 2, **rows}), encoding="utf-8")

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import redis
 from rich.console import Console
 
 from five.cli import train
+from five.cli.first_version import FirstVersionCheck
 from five.cli.live import LINE_WIDTH, LiveView, bottleneck, plain, spark
 from five.cli.terminal import Terminal
 from five.run.load import load
@@ -67,9 +67,8 @@ def watch(cluster: FakeCluster, terminal: Terminal, seconds: float, monkeypatch:
     ending = threading.Event()
     timer = threading.Timer(seconds, ending.set)
     timer.start()
-    progress: Any = train.Progress(cluster, "")  # type: ignore[arg-type]
     train._watch(cluster, SimpleNamespace(write=lambda: None), terminal, ending, None,  # type: ignore[arg-type]
-                 progress)
+                 FirstVersionCheck(cluster, ""))  # type: ignore[arg-type]
     timer.join()
 
 

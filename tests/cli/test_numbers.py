@@ -9,8 +9,8 @@ import pytest
 
 from five.cli.commands import parser
 from five.cli.main import main
+from five.cli.run_preparation import prepare
 from five.cli.run_selection import confirm
-from five.cli.train import prepare
 from five.local.rest_client import ApiError
 from five.run.load import ConfigError
 

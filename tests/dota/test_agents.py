@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dota.agents import AgentView, Weighting, controller_of, reset_options, split_mask, whole_seed
+from dota.agents import AgentView, Weighting, controller_of, parse_seed, reset_options, split_mask
 from dota.config import RewardConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import Controller, VecGame
@@ -57,7 +57,7 @@ def test_opponents_by_name_and_number():
 
 
 def test_seeds_and_options():
-    assert [whole_seed(s) for s in (None, 3, np.int64(4), np.uint16(5))] == [None, 3, 4, 5]
+    assert [parse_seed(s) for s in (None, 3, np.int64(4), np.uint16(5))] == [None, 3, 4, 5]
     assert reset_options(None, ("a",)) == {} and reset_options({"a": 1}, ("a", "b")) == {"a": 1}
     with pytest.raises(ValueError, match="no option 'c'; it has a, b"):
         reset_options({"c": 1}, ("a", "b"))

@@ -13,7 +13,7 @@ from tests.repository import ROOT
 def test_the_file_is_current():
     """`python -m dota.presets configs` regenerates it."""
     spirit = RunConfig(name="x").schedules.team_spirit.initial
-    made = {path.stem: presets.of_run(yaml.safe_load(path.read_text()), spirit)
+    made = {path.stem: presets.preset_entry(yaml.safe_load(path.read_text()), spirit)
             for path in sorted((ROOT / "configs").glob("*.yaml"))}
     assert json.loads(presets.FILE.read_text()) == made
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from five.cli.train import prepare
+from five.cli.run_preparation import prepare
 from five.local.run_folder import RunFolder
 from tests.e2e.running import TINY, Run, eventually
 

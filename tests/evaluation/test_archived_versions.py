@@ -79,8 +79,9 @@ def test_newest_version_is_loaded_for_evaluation(tmp_path: Path) -> None:
 
 def test_five_nearest_versions_are_named(tmp_path: Path) -> None:
     folder = ended_run(tmp_path, versions=())
-    with pytest.raises(VersionNotArchived, match="version -1 .* not archived; nearest archived versions: none$"):
-        ArchivedVersions(folder).load()
+    for version in (-1, 3):
+        with pytest.raises(VersionNotArchived, match=r"run 'trial' has no archived versions: .*archive_every \(\d+\)"):
+            ArchivedVersions(folder).load(version)
     for number in (0, 1, 7, 10, 20, 30, 40):
         put(folder, f"{number:010d}")
     with pytest.raises(VersionNotArchived, match="version 25 .* nearest archived versions: 7, 10, 20, 30, 40$"):

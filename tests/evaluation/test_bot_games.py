@@ -114,7 +114,7 @@ def test_score_is_of_the_first_bot(winner: Winner, side: int, score: float) -> N
 def test_aegis_is_counted_once_for_the_team() -> None:
     watch = _GameObserver()
     for minute, taken in enumerate(([0, 0], [1, 0], [0, 0.5], [0, 0], [1, 0])):
-        watch.roshan(np.array(taken, np.float32), 60.0 * minute)
+        watch.count_aegis(np.array(taken, np.float32), 60.0 * minute)
     assert [(team.roshans, team.first_roshan) for team in watch.teams] == [(2, 60), (1, 120)]
 
 

@@ -1,6 +1,7 @@
 """Record, ratings and draft evidence of a run in its folder."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,14 @@ def test_deeply_nested_evidence_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "evidence.json"
     path.write_text("[" * 100_000)
     with pytest.raises(ValueError, match="nested too deep"):
+        load_evidence(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"heroes": []}'])
+def test_unreadable_evidence_is_named(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "evidence.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{path}: ")):
         load_evidence(path)
 
 

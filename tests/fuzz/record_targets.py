@@ -270,7 +270,7 @@ TARGETS = [
                 {"digest": "a" * 64, "bytes": 12, "created_at": 3.5, "blob": "b" * 64, "blob_bytes": 30,
                  "warming": True}, decoders=("rapid/store/archive.py:parse_record",)),
     Target("parameters-manifest", "wire", parameters, lambda: [_manifest()], (*DAMAGED, LookupError), (
-        "rapid/store/parameters.py:ParameterStore._manifest", "rapid/store/parameters.py:ParameterStore._from_redis"),
+        "rapid/store/redis_contents.py:RedisContents.manifest", "rapid/store/redis_contents.py:RedisContents.read"),
            mutate=mutate_json),
     json_target("checkpoint-row", _hash(KEYS.checkpoints, "3", lambda: CheckpointIndex(client(), RUN).all()),
                 {"name": "a", "ref": BLOB, "epoch": 1, "fence": 2, "at": 3.5},

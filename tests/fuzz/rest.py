@@ -46,7 +46,7 @@ EARLY = {413, 421, 429, 431}  # of any request; not in the document of each oper
 UNDOCUMENTED = {"Host", "Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "Expect", "Upgrade",
                 "Content-Encoding", "Content-Type", "Accept", "Range"}
 # Keys that reading changes: who watches live games, and sessions and links of the caller.
-READERS_KEYS = (b":watched", b":session", b":login", b":idempotency", b":once:")
+READERS_KEYS = (b":watched", b":session", b":login", b":idempotency", b":once:", b":applied:")
 NOT_HTTP = "Invalid HTTP request received."
 SECRETS = (RUN, "ada", "vera", OPERATOR, VIEWER, "redis://", "Traceback")
 

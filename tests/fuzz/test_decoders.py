@@ -78,7 +78,7 @@ TRUSTED = {
     "five/clients/wire.py:decode": INNER,
     "five/clients/wire.py:decode_packed": INNER,
     "rapid/store/fencing.py:_Lease.of": INNER,
-    "five/services/controller/http/idempotency.py:_Kept.of": INNER,
+    "five/services/controller/http/idempotency.py:_StoredRow.of": INNER,
     "rapid/store/backup_file.py:write": OWN_OUTPUT,
     "five/benchmarks/dotaservice.py:_alone": OWN_OUTPUT,
     "five/services/dotaservice/lockstep_game.py:LockstepGame._seen": OWN_OUTPUT,

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ elif words[0] == "exec" and words[5] == "sha256sum":
     pod, file = words[1].removeprefix("pod/"), words[6]
     who, container = pod + "/" + words[3], words[3]
     assert place["mounts"][pod][container] in file, words
-    secret, key = ("five-callers", "callers.json") if file.endswith("callers.json") else (
-        "five-caller-" + container, "secret")
+    secret, key = (place["prefix"] + "-callers", "callers.json") if file.endswith("callers.json") else (
+        place["prefix"] + "-caller-" + container, "secret")
     text = base64.b64decode(place["secrets"][secret][key]).decode()
     mounted = place["mounted"].setdefault(who, [])
     late = place["asked"].get(who) != text
@@ -80,12 +81,12 @@ elif words[0] == "exec":
         except redis.RedisError as error:
             print("ERR", error)
 elif words[:2] == ["get", "deployment,statefulset"]:
-    print("deployment.apps/five-" + words[-1].rpartition("=")[2])
+    print("deployment.apps/" + place["prefix"] + "-" + words[-1].rpartition("=")[2])
 elif words[:2] == ["rollout", "restart"]:
     if os.environ.get("FAILS"):
         sys.exit("no such cluster")
-    place["restarts"].append([words[2].partition("/five-")[2],
-                              place["secrets"].get(words[2].partition("/")[2].replace("five-", "five-redis-"), {})])
+    component = words[2].partition("/" + place["prefix"] + "-")[2]
+    place["restarts"].append([component, place["secrets"].get(place["prefix"] + "-redis-" + component, {})])
     keep()
 """
 
@@ -98,15 +99,19 @@ NAMES = ("controller", "evaluator", "play", "rollout")
 
 
 class Release:
-    """Secrets as k8s/make-secrets.sh creates them, and both Redis servers with these users."""
+    """Secrets as k8s/make-secrets.sh creates them, and both Redis servers with these users.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.place = folder, folder / "place.json"
-        made = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True).stdout
+    Both scripts get the variables ``named``; the objects' names begin with ``prefix``.
+    """
+
+    def __init__(self, folder: Path, prefix: str = "five", **named: str) -> None:
+        self.folder, self.place, self.prefix, self.named = folder, folder / "place.json", prefix, named
+        self.running: list[RunningRedis] = []
+        made = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True,
+                              env={**os.environ, **named}).stdout
         secrets = {o["metadata"]["name"]: {k: base64.b64encode(v.encode()).decode() for k, v in o["stringData"].items()}
                    for o in yaml.safe_load_all(made) if o}
         self.place.write_text(json.dumps({"secrets": secrets, "urls": {}}))
-        self.running: list[RunningRedis] = []
         urls = {}
         for role in acl.ROLES:
             users = folder / f"{role}.acl"
@@ -115,20 +120,22 @@ class Release:
             self.running.append(EmbeddedRedis(folder / role, False, users, login).start())
             urls[role] = self.running[-1].url
         self.place.write_text(json.dumps({
-            "secrets": secrets, "urls": urls, "restarts": [], "mounted": {}, "asked": {}, "mounts": MOUNTS}))
+            "secrets": secrets, "urls": urls, "restarts": [], "mounted": {}, "asked": {}, "mounts": {
+                pod.replace("five-", f"{prefix}-"): containers for pod, containers in MOUNTS.items()},
+            "prefix": prefix}))
         (folder / "kubectl.py").write_text(KUBECTL)
 
     def state(self) -> dict[str, Any]:
         return dict(json.loads(self.place.read_text()))
 
     def key(self, secret: str, key: str) -> str:
-        return base64.b64decode(self.state()["secrets"][f"five-{secret}"].get(key, "")).decode()
+        return base64.b64decode(self.state()["secrets"][f"{self.prefix}-{secret}"].get(key, "")).decode()
 
     def rotate(self, *what: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [ROOT / "k8s/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=120,
-            env={**os.environ, "PYTHONPATH": "", "STAND_IN": str(self.place), "PAUSE": "0.05", **environment,
-                 "KUBECTL": f"{sys.executable} -I {self.folder}/kubectl.py"})
+            env={**os.environ, "PYTHONPATH": "", "STAND_IN": str(self.place), "PAUSE": "0.05", **self.named,
+                 **environment, "KUBECTL": f"{sys.executable} -I {self.folder}/kubectl.py"})
 
     def takes(self, user: str, password: str, role: str = "state") -> bool:
         try:
@@ -137,12 +144,21 @@ class Release:
             return False
 
 
+@contextmanager
+def installed(folder: Path, prefix: str = "five", **named: str) -> Iterator[Release]:
+    """Run both Redis servers of a release."""
+    release = Release(folder, prefix, **named)
+    try:
+        yield release
+    finally:
+        for running in release.running:
+            running.stop()
+
+
 @pytest.fixture
 def release(tmp_path: Path) -> Iterator[Release]:
-    release = Release(tmp_path)
-    yield release
-    for running in release.running:
-        running.stop()
+    with installed(tmp_path) as release:
+        yield release
 
 
 def test_passwords_are_changed_by_way_of_two(release: Release) -> None:
@@ -216,3 +232,26 @@ def test_one_callers_secret_rotates_and_a_broken_rotation_is_repeated(release: R
         {Caller(name): [secret] for name, secret in zip(NAMES, sent(), strict=True)})
     for unknown in ("dota-env", "token:dota-env", "token:inference"):
         assert release.rotate(unknown).returncode == 2
+
+
+@pytest.mark.parametrize(("named", "prefix"), [
+    ({"RELEASE": "dota"}, "dota-five"), ({"RELEASE": "my-five"}, "my-five"),
+    ({"RELEASE": "dota", "FULLNAME": "short"}, "short")], ids=["other-name", "with-five", "fullname"])
+def test_both_scripts_take_the_release_name(tmp_path: Path, named: dict[str, str], prefix: str) -> None:
+    with installed(tmp_path, prefix, **named) as release:
+        old, secret = release.key("redis-optimizer", "state-password"), release.key("caller-rollout", "secret")
+        done = release.rotate("optimizer", "token:rollout")
+        assert done.returncode == 0, done.stderr
+        new = release.key("redis-optimizer", "state-password")
+        assert release.takes("optimizer", new) and not release.takes("optimizer", old)
+        assert [component for component, _ in release.state()["restarts"]] == ["optimizer"]
+        changed = release.key("caller-rollout", "secret")
+        assert changed != secret and release.state()["mounted"][f"{prefix}-rollout-0/rollout"] == [changed]
+
+
+def test_prefix_of_the_objects_names_is_still_taken(tmp_path: Path) -> None:
+    with installed(tmp_path, "dota-five", RELEASE="dota") as release:
+        old = release.key("redis-admin", "state-password")
+        done = release.rotate("admin", RELEASE="dota-five")
+        assert done.returncode == 0, done.stderr
+        assert release.key("redis-admin", "state-password") != old

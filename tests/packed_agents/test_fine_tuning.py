@@ -11,7 +11,8 @@ from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
 from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec
-from five.cli.train import prepare, train
+from five.cli.run_preparation import prepare
+from five.cli.train import train
 from five.local.run_folder import RunUnavailable
 from five.local.run_origin import RunOrigin
 from five.packed_agents.card import card_text

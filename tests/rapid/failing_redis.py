@@ -6,6 +6,13 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from rapid.embedded_redis import RunningRedis
+
+
+def socket_path(server: RunningRedis) -> str:
+    """Return the path of a server's unix socket."""
+    return server.url.removeprefix("unix://").partition("?")[0]
+
 
 class Breaking:
     """Failure point of one client's connections. ``seen`` counts commands; without ``at`` none fails."""

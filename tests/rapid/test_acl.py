@@ -200,7 +200,7 @@ def learns(run: Servers) -> None:
     lease.renew(fencing_token)
     assert store.head() == 6 and store.stored() == [6] and store.record(4).blob  # type: ignore[union-attr]
     store.archive(6)
-    assert state.schedules() is None
+    assert state.schedules() is None and state.table("orders").update(lambda rows: {"a": 1})
     index, ref = CheckpointIndex(state.redis, "r"), Ref("0" * 64, 3)
     assert index.signing_key(fencing_token) == index.signing_key(fencing_token)
     for version in (5, 6):

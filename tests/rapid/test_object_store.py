@@ -50,6 +50,12 @@ def start(program: str, *arguments: str) -> "subprocess.Popen[str]":
                             text=True, env={**os.environ, "PYTHONPATH": str(LIBS)})
 
 
+def test_missing_package_is_refused_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(ValueError, match=r"in the checkout run make setup or pip install -e '\.\[platform\]'$"):
+        BucketFiles("s3://bucket/runs")
+
+
 def test_contents_of_one_process_are_read_by_another(bucket: str) -> None:
     blobs = BlobStore(bucket)
     assert blobs.refs("r/checkpoints") == []  # nothing may remember this list

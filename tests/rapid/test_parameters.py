@@ -1,7 +1,6 @@
 """Versions of parameters: immutable, complete or absent under any failure."""
 
 import asyncio
-import json
 import subprocess
 import sys
 import textwrap
@@ -131,8 +130,7 @@ def test_old_versions_move_from_redis_to_blobs(
     assert record is not None and record.blob is not None
 
 
-def test_reader_of_a_removed_version_has_a_grace_period(store: ParameterStore,
-                                                                           database: redis.Redis) -> None:
+def test_reader_of_a_removed_version_has_a_grace_period(store: ParameterStore, database: redis.Redis) -> None:
     for version in range(4):
         store.publish(version, tensors(version), {})
     left = [database.pttl(k) for k in database.scan_iter("five:r:params:0:*")]
@@ -150,15 +148,6 @@ def test_missing_version_raises(database: redis.Redis, store_config: StoreConfig
         store.fetch(77)
     with pytest.raises(ValueError, match="count from 0"):
         store.fetch(-1)
-
-
-def test_damaged_chunks_are_detected(store: ParameterStore, database: redis.Redis) -> None:
-    store.publish(0, tensors(0), {})
-    chunk = next(database.scan_iter("five:r:params:0:*:1"))
-    for place in range(8):
-        database.setrange(chunk, 1000 * place, b"\xff\x00\xff")
-        with pytest.raises(Corrupt, match="chunk 1 of version 0"):
-            store.fetch(0)
 
 
 def test_bfloat16_carried_and_converted(store: ParameterStore, database: redis.Redis,
@@ -207,7 +196,7 @@ PUBLISHER = """
 
 @pytest.mark.parametrize("stage", ["chunks", "manifest", "flip"])
 def test_killed_publisher_leaves_the_old_head(stage: str, store: ParameterStore, database: redis.Redis,
-                                                       redis_server: Any) -> None:
+                                              redis_server: Any) -> None:
     store.publish(0, tensors(0), {"v": 0})
     publisher = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(PUBLISHER), redis_server.url, stage], stdin=subprocess.PIPE,
@@ -232,7 +221,7 @@ def test_killed_publisher_leaves_the_old_head(stage: str, store: ParameterStore,
 
 
 def test_expired_chunks_fail_the_publish(store: ParameterStore, database: redis.Redis,
-                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
     whole = bulk_transfer.set_values
 
     def lose_one(client: redis.Redis, items: Any, ms: int) -> None:
@@ -368,12 +357,3 @@ def test_runs_are_isolated(database: redis.Redis, store_config: StoreConfig) -> 
     for name in ("", "a:b", "a b", "*", "x" * 200, "../x"):
         with pytest.raises(ValueError, match="run name"):
             ParameterStore(database, database, name, store_config)
-
-
-def test_manifest_header_is_valid_safetensors(store: ParameterStore, database: redis.Redis) -> None:
-    store.publish(0, tensors(0), {"v": 1})
-    manifest = json.loads(database.get(next(database.scan_iter("five:r:params:0:*:manifest"))))
-    header = json.loads(manifest["header"])
-    assert header["w"] == {"dtype": "F32", "shape": [5000, 10], "data_offsets": [36, 200_036]}
-    sizes = [database.strlen(k) for k in database.scan_iter("five:r:params:0:*:?")]
-    assert sum(sizes) == manifest["bytes"] and max(sizes) == 65536

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import redis
 
+from rapid.embedded_redis import RunningRedis
 from rapid.store import replicated_table
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
+from tests.rapid.failing_redis import Breaking, socket_path
 
 
 class Copy:
@@ -113,6 +115,19 @@ def test_no_update_is_lost_among_many_writers(state: RunState) -> None:
     expected = {"all": 100, "shared": 25, **{f"own-{i}": 25 for i in range(4)}}
     assert state.table("pool").all() == expected
     assert all(copy.seen() == expected for copy in copies)
+
+
+def test_lost_connection_applies_an_update_once(state: RunState, redis_server: RunningRedis) -> None:
+    """The connection is lost before the answer to each command in turn. Another replica writes between."""
+    for at in range(1, 100):
+        state.redis.flushall()
+        breaking = Breaking(at, answer=True)
+        one, other = Copy(RunState(breaking.client(socket_path(redis_server), retries=1), "r")), Copy(state)
+        assert one.add("a") and other.add("b") and one.add("a")
+        assert one.rows == other.seen() == state.table("pool").all() == {"a": 2, "b": 1}
+        if not breaking.broken:
+            break
+    assert at > 8
 
 
 def test_concurrent_write_is_not_overwritten(state: RunState) -> None:

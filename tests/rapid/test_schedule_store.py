@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import redis
 
+from rapid.embedded_redis import RunningRedis
 from rapid.store.errors import FencedOut
 from rapid.store.record import RunRecord
 from rapid.store.schedules import ScheduleEdit, ScheduleStore
 from rapid.store.state import RunState
+from tests.rapid.failing_redis import Breaking, socket_path
 
 
 @pytest.fixture
@@ -53,6 +55,22 @@ def test_change_writes_document_history_and_event(run: RunState, store: Schedule
     event = run.events.last(1)[0]
     assert (event.who, event.what) == ("bob", "schedules.set")
     assert event.details == {key: value for key, value in expected.items() if key != "who"}
+
+
+def test_lost_connection_applies_a_change_once(run: RunState, store: ScheduleStore, redis_server: RunningRedis
+                                               ) -> None:
+    """The connection is lost before the answer to each command in turn."""
+    for at in range(1, 100):
+        breaking = Breaking(at, answer=True)
+        before = len(store.history(100))
+        made = ScheduleStore(RunState(breaking.client(socket_path(redis_server), retries=1), "r")).change(
+            rate(at / 100), "ada")
+        found = store.find(made)
+        assert found is not None and found.values["after"] == at / 100
+        assert len(store.history(100)) == before + 1
+        if not breaking.broken:
+            break
+    assert at > 4
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

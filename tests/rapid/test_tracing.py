@@ -14,7 +14,7 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 
-from five.cli.train import prepare
+from five.cli.run_preparation import prepare
 from five.local.cluster import free_ports
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from five.run.load import ConfigError
@@ -203,13 +203,14 @@ def test_missing_packages_are_refused_before_the_start() -> None:
                           timeout=60, env={"PYTHONPATH": "libs:."})
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.strip() == ("dota_env: tracing.endpoint is set, but the packages that export traces are not "
-                                   "installed: pip install 'five[tracing]', or set tracing.endpoint to null")
+                                   "installed: in the checkout run make setup or pip install -e '.[tracing]', or "
+                                   "set tracing.endpoint to null")
 
 
 def test_five_train_refuses_missing_packages_before_it_makes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                                                        ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)  # as where it is not installed
-    with pytest.raises(ConfigError, match=r"pip install 'five\[tracing\]'"):
+    with pytest.raises(ConfigError, match=r"make setup or pip install -e '\.\[tracing\]'"):
         prepare(None, ["tracing.endpoint=http://127.0.0.1:4318"], None, None, root=tmp_path)
     assert not list(tmp_path.iterdir())
 

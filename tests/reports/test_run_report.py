@@ -143,8 +143,10 @@ def test_headline_shows_rating_and_win_rates() -> None:
 
 def test_headline_covers_the_newest_records() -> None:
     rated = [Record("1-0", 1030.0, {"version": 1, "mu": 2.0}), Record("2-0", 1060.0, {"version": 2})]
-    head = dict(headline(run(versions=records(100, version=1, reuse=1.0), games=records(1500), ratings=rated)))
+    versions = records(100, version=1, reuse=1.0, hero_steps=100.0)
+    head = dict(headline(run(versions=versions, games=records(1500), ratings=rated)))
     assert head["version"] == "99" and head["sample reuse"] == "74.50"  # the median of 50 versions
+    assert head["hero-steps received"] == "9,900"
     assert head["games played"] == "1,500" and head["TrueSkill"] == "2.0 ± 0.0" and head["running for"] == "250 min"
 
 

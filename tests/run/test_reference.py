@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from five.run.reference import OWN, REQUIRED, SOURCES, Key, reference, type_of, written
+from five.run.reference import OWN, REQUIRED, SOURCES, KeyReference, format_value, reference, type_of
 from five.run.units import KEY_UNITS, UNITS, unit_of
 
 KEYS = {key.path: key for section in reference() for key in section.keys}
@@ -38,7 +38,7 @@ def test_units_and_sources_name_existing_keys() -> None:
 
 
 def test_key_of_the_reference() -> None:
-    assert KEYS["learning.batch_samples"] == Key(
+    assert KEYS["learning.batch_samples"] == KeyReference(
         "learning.batch_samples", "integer, >= 1", "120", "samples", "Samples per gradient step and optimizer.",
         "Berner et al. 2019, table 2, Rerun", "five.agent.config.LearnerConfig", {})
     assert KEYS["schedules.learning_rate.ramps[].from"].default == REQUIRED
@@ -50,5 +50,5 @@ def test_key_of_the_reference() -> None:
 def test_types_and_values_as_text() -> None:
     assert type_of(tuple[int, ...]) == "list of integer"
     assert type_of(dict[str, float]) == "mapping of text to number"
-    assert [written(v) for v in (True, None, "", ["a", "b"], 2 / 3, {})] == [
+    assert [format_value(v) for v in (True, None, "", ["a", "b"], 2 / 3, {})] == [
         "true", "none", "''", "[a, b]", "0.666667", "{}"]

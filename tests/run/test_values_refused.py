@@ -11,7 +11,7 @@ from five.agent.anneal.document import AnnealPolicy
 from five.agent.anneal.guard import GuardConfig
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, load, validate
-from five.run.reference import Key, reference
+from five.run.reference import KeyReference, reference
 
 TREE = load("laptop-1v1", ["game.mode=1v1_mid"]).model_dump(mode="json", by_alias=True)
 # Keys with a value of their own in the tree: neither in items of a list nor in an absent section.
@@ -30,7 +30,7 @@ def refused(key: str, value: str) -> str:
     return ""
 
 
-def accepted(keys: list[Key], values: tuple[str, ...]) -> list[str]:
+def accepted(keys: list[KeyReference], values: tuple[str, ...]) -> list[str]:
     """Return the keys that accept one of the values, or refuse it without their path."""
     return [f"{key.path}={value}" for key in keys for value in values
             if refused(key.path, value).startswith("no path") or not refused(key.path, value)]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from five import yaml_core
-from five.run.load import ConfigError, load, renamed, save
+from five.run.load import ConfigError, load, rename, save
 
 
 @pytest.mark.parametrize(("text", "value"), [
@@ -52,7 +52,7 @@ def test_file_and_override_are_read_alike(tmp_path: Path) -> None:
 
 
 def test_name_like_a_number_survives_saving(tmp_path: Path) -> None:
-    config = renamed(load("laptop-1v1"), "1e3")
+    config = rename(load("laptop-1v1"), "1e3")
     save(config, tmp_path / "run.yaml")
     assert load(tmp_path / "run.yaml") == config
 

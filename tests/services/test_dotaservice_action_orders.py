@@ -14,7 +14,7 @@ IDS = valve_ids("7.21d")
 AT = State.Vector(x=100.5, y=-200.0, z=128.0)
 
 
-class Surroundings:
+class References:
     """A side that sees unit 77, rune 1, a blink dagger (1) on the ground, and holds a scroll (46)."""
 
     def unit(self, handle: int) -> tuple[int, int] | None:
@@ -32,7 +32,7 @@ class Surroundings:
 
 def order(kind: str, hero: str = "nevermore", **data: Any) -> Order | Ignored:
     """Return the order of an action, given its type and its data as one keyword."""
-    return order_of(Action(actionType=Action.Type.Value(kind), **data), hero, IDS, Surroundings())
+    return order_of(Action(actionType=Action.Type.Value(kind), **data), hero, IDS, References())
 
 
 ORDERS = [

@@ -13,7 +13,7 @@ import redis
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
 from five.clients.inference import CLOSE, RESET, ActResult
-from five.services.evaluator.__main__ import newest_kept
+from five.services.evaluator.__main__ import newest_archived
 from five.services.evaluator.matches import Matches, Pairing, PairingResult, TeamPlayer
 from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
@@ -125,9 +125,9 @@ def test_newest_version_outside_a_warm_up_is_rated(redis_client: redis.Redis, tm
     store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=2), BlobStore(str(tmp_path)))
     for version in range(8):
         store.publish(version, {"x": np.array([version])}, {"warming": version >= 5})
-    assert newest_kept(store, 2) == 4
+    assert newest_archived(store, 2) == 4
     store.publish(8, {"x": np.array([8])}, {})
-    assert newest_kept(store, 2) == 8
+    assert newest_archived(store, 2) == 8
 
 
 async def test_a_pause_holds_games_between_two_steps() -> None:

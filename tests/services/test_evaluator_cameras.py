@@ -50,3 +50,14 @@ def test_recording_contains_policy_outputs_of_each_side(tmp_path: Path) -> None:
     seen = [unit + 1 for unit in units[start:start + BUILDINGS].tolist() if unit >= 0]
     assert [unit for unit, _ in frame["fall"][6:].tolist() if unit] == seen
     assert not frame["thought"][0].any() and not frame["fall"][:6].any()  # a bot's
+
+
+def test_ended_game_is_not_listed_as_live() -> None:
+    """A slot stays empty between two ratings."""
+    cameras = Cameras(VecGame(GAME, 2, 3), "trial", RewardConfig())
+    for slot, game in ((0, "ab" * 8), (1, "cd" * 8)):
+        cameras.began(slot, Pairing(TeamPlayer("version-7", version=7), TeamPlayer("scripted", 2), 1, game=game), game)
+    assert [listed["game"] for listed in cameras.games()] == ["ab" * 8, "cd" * 8]
+    cameras.ended(0)
+    assert [listed["game"] for listed in cameras.games()] == ["cd" * 8]
+    cameras.ended(0)

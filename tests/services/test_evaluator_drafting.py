@@ -16,6 +16,7 @@ from five.run.draft_tables import DraftTableStore
 from five.services.evaluator import drafting
 from five.services.evaluator.drafting import DraftReader
 from rapid.blobs import BlobStore
+from rapid.store.errors import Corrupt
 from tests.services.test_evaluator import GAME
 from tests.waiting import eventually_async
 
@@ -85,3 +86,21 @@ async def test_large_and_mirrored_pools_get_no_table(
     paused = DraftReader(POOL, heads, tables, 12, lambda: 5)
     await made(paused, 0.1, active=False)
     assert paused.is_idle and heads.rows == 0 and tables.names() == []
+
+
+async def test_a_damaged_store_does_not_end_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "POLL_SECONDS", 0.02)
+    tables, rated, failures = DraftTableStore(BlobStore(str(tmp_path)), "trial"), 20, 0
+    with monkeypatch.context() as patched:
+        def fail() -> None:
+            nonlocal failures
+            failures += 1
+            raise Corrupt("the name trial/draft/version-1 is damaged")
+
+        patched.setattr(tables, "forget_old", fail)
+        reader = DraftReader(POOL, Heads(), tables, 12, lambda: rated)
+        running = asyncio.create_task(reader.run(lambda: True, lambda: False))
+        await eventually_async(lambda: failures > 0, 10.0)
+    rated = 30
+    await eventually_async(lambda: tables.names() == ["version-30", "version-20"], 10.0)
+    running.cancel()

@@ -11,6 +11,7 @@ from five.agent.anneal.pair_records import pair_seed, parse_pairs
 from five.agent.anneal.variants import Variant
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.matches import Matches, Pairing, PairingResult, TeamPlayer
+from rapid.store.errors import Corrupt
 from rapid.store.state import RunState
 from tests.services.test_evaluator import GAME, Noop
 
@@ -158,3 +159,17 @@ async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) 
     await Matches(games, inference, 1).play(lambda: next(one, None), results.append)
     assert all(r.game_seconds == pytest.approx(4.0, abs=0.2) for r in results)
     assert isinstance(short, GameConfig)
+
+
+@pytest.mark.parametrize("name", ["late/1/new/first", "late"])
+def test_damaged_pairs_and_documents_do_not_stop_ratings(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.table.set(name, {})
+    assert run.guard.next_pairing() is None
+    run.table.set(name, None)
+    assert run.guard.next_pairing() is not None
+
+    def fail() -> Any:
+        raise Corrupt("the document is damaged")
+
+    monkeypatch.setattr(run.guard, "read", fail)
+    assert run.guard.next_pairing() is None

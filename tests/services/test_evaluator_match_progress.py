@@ -120,3 +120,28 @@ async def test_only_newest_matches_are_stored(table: Table, tmp_path: Path) -> N
         await evaluator(tmp_path, Noop(), table).PlayMatch(request(f"m-{number}", games=2), None)
     assert {field.partition("@")[0] for field in table.all()} == {
         f"m-{number}" for number in range(3, match_progress.MATCHES + 3)}
+
+
+async def test_unavailable_blob_store_costs_the_recording_only(tmp_path: Path) -> None:
+    service = evaluator(tmp_path / "replays", Noop(), None)
+    (away := tmp_path / "blobs").write_text("a file is in the way")
+    service.stored = StoredRecordings(BlobStore(str(away)), service.run)
+    answer = await service.PlayMatch(request("m-1", games=2, replay=True), None)
+    assert answer.drawn == 2 and Path(answer.replay_path).exists()
+    assert [path.suffix for path in (tmp_path / "replays").iterdir()] == [".replay"], "a temporary file is left"
+
+
+async def test_unwritable_folder_costs_the_replay_only(tmp_path: Path) -> None:
+    (folder := tmp_path / "replays").write_text("a file is in the way")
+    answer = await evaluator(folder, Noop(), None).PlayMatch(request("m-1", games=2, replay=True), None)
+    assert answer.drawn == 2 and answer.replay_path == ""
+
+
+async def test_damaged_games_are_played_again(table: Table, tmp_path: Path) -> None:
+    await evaluator(tmp_path, Noop(), table).PlayMatch(request("m-1", games=2), None)
+    row = table.get("m-1@1:0")
+    table.set("m-1@1:0", {**row, "agent": [1.0]})
+    table.set("m-0@1:first", row)
+    again = Noop()
+    answer = await evaluator(tmp_path, again, table).PlayMatch(request("m-1", games=2), None)
+    assert answer.drawn == 2 and len(again.known) == 1

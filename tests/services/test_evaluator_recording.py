@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,20 +50,25 @@ def put_old(blobs: BlobStore, name: str, run: str) -> None:
     blobs.put(json.dumps(facts(run, days=1.0)).encode(), f"replays/{name}.json")
 
 
-def record(blobs: BlobStore, folder: Path, version: int, keep: int) -> None:
-    """Record a rated game as an evaluator that has just started."""
-    games = VecGame(GAME, 1, version)
-    games.reset()
-    stored, cameras = StoredRecordings(blobs, "trial"), Cameras(games, "trial", RewardConfig())
-    recorder = ReplayRecorder(games.record, games.hash, folder, SpectatorRecordings(cameras, stored, folder),
-                              lambda: tidy(folder, stored, keep, 30, LARGE))
+def play(games: VecGame, cameras: Cameras, recorder: ReplayRecorder, version: int) -> None:
+    """Play and record a rated game."""
     player = TeamPlayer(f"version-{version}", version=version)
+    games.reset()
     cameras.began(0, Pairing(player, TeamPlayer("scripted", 2), 0, game="a"), "a")
     recorder.began(0, player.name)
     while not games.winner.all():
         games.step()
         cameras.record_step([0])
     recorder.ended(0)
+
+
+def record(blobs: BlobStore, folder: Path, version: int, keep: int) -> None:
+    """Record a rated game as an evaluator that has just started."""
+    games = VecGame(GAME, 1, version)
+    stored, cameras = StoredRecordings(blobs, "trial"), Cameras(games, "trial", RewardConfig())
+    recorder = ReplayRecorder(games.record, games.hash, folder, SpectatorRecordings(cameras, stored, folder),
+                              lambda: tidy(folder, stored, keep, 30, LARGE))
+    play(games, cameras, recorder, version)
 
 
 def names(blobs: BlobStore, run: str = "trial") -> list[str]:
@@ -83,6 +89,21 @@ def test_evaluator_with_an_empty_folder_removes_old_views(blobs: BlobStore, tmp_
         record(blobs, tmp_path / str(version), version, keep=2)
     assert names(blobs) == ["version-10", "version-11"]
     assert len(blobs.refs("trial/replays/")) == 4
+
+
+def test_slow_upload_is_not_overwritten_by_the_next_recording(blobs: BlobStore, tmp_path: Path) -> None:
+    games = VecGame(GAME, 1, 1)
+    stored, cameras = StoredRecordings(blobs, "trial"), Cameras(games, "trial", RewardConfig())
+    waiting: list[Callable[[], None]] = []
+    recorder = ReplayRecorder(games.record, games.hash, tmp_path, SpectatorRecordings(cameras, stored, tmp_path),
+                              run_blocking=waiting.append)
+    for version in (1, 2):
+        play(games, cameras, recorder, version)
+    assert names(blobs) == [] and len(waiting) == 2
+    for work in waiting:
+        work()
+    assert names(blobs) == ["version-1", "version-2"] and not list(tmp_path.glob(".game-*"))
+    assert len({blobs.ref(f"trial/replays/version-{version}.view").digest for version in (1, 2)}) == 2
 
 
 def test_recordings_of_an_earlier_release_get_their_run(blobs: BlobStore) -> None:

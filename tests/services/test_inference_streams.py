@@ -149,7 +149,7 @@ async def test_error_follows_the_answers_before_it() -> None:
     async with InferenceServer(Versions(0)) as server:
         answers = Served(server).act(request(1, 1), request(2, 1, flags=128), request(3, 1))
         assert (await anext(answers)).request_id == 1
-        with pytest.raises(ValueError, match="flags: 0x80 has bits without a meaning"):
+        with pytest.raises(ValueError, match="flags: 0x80 has unknown bits; allowed are those of 0x7f"):
             await anext(answers)
 
 

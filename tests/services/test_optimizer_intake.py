@@ -17,7 +17,7 @@ from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import MAX_REWARD_SUM, ExperienceService
 from five.services.optimizer.intake import Intake, RewardSums
-from five.services.optimizer.metrics import SENDING, VARIANT_HERO_STEPS
+from five.services.optimizer.metrics import HERO_STEPS, SENDING, VARIANT_HERO_STEPS
 from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
 from five.services.optimizer.traced_collator import TracedCollator
 from five.services.rollout.sender import delta_encoded_arrays
@@ -46,7 +46,7 @@ def test_segment_is_admitted_once() -> None:
     assert into.take_rewards() == RewardSums(8, 2.0, 3.0) and into.take_rewards() == RewardSums(0.0, 0.0, 0.0)
 
 
-def fail(*_: Any, **__: Any) -> int:
+def fail(*_: Any, **__: Any) -> list[int]:
     raise OSError("no room")
 
 
@@ -80,7 +80,7 @@ def test_second_copy_waits_for_the_outcome_of_the_first(fails: bool) -> None:
     into = intake()
     add, begun, go = into.buffer.add, threading.Event(), threading.Event()
 
-    def slow(*arguments: Any, **options: Any) -> int:
+    def slow(*arguments: Any, **options: Any) -> list[int]:
         if not begun.is_set():
             begun.set()
             assert go.wait(5)
@@ -151,6 +151,25 @@ def test_too_old_segment_is_refused_with_its_age() -> None:
     assert into.admit(stored_segment("b", version=7))[0] == "accepted"
 
 
+@pytest.mark.parametrize("variant", ["", "new"])
+def test_hero_steps_of_too_old_samples_are_not_counted(variant: str) -> None:
+    """The first of two samples is too old, and the second is padded."""
+    def counted() -> list[float]:
+        return [HERO_STEPS._value.get(), VARIANT_HERO_STEPS.labels("new")._value.get()]
+
+    into, before = intake(), counted()
+    into.version = 10
+    arrays = segment(2)
+    arrays["versions"][:UNROLL], arrays["versions"][UNROLL:] = 6, 7
+    arrays["mask"][-1] = 0
+    whole = replace(stored_segment("a"), arrays=StoredArrays.from_arrays(arrays, 2), variant=variant)
+    assert into.admit(whole)[0] == "accepted"
+    assert (len(into.buffer), into.pacer.received, into.hero_steps) == (1, 1, UNROLL - 1)
+    steps: list[float] = [UNROLL - 1, (UNROLL - 1) * (variant == "new")]
+    assert [a - b for a, b in zip(counted(), before, strict=True)] == steps
+    assert into.admit(whole)[0] == "duplicate" and into.hero_steps == UNROLL - 1
+
+
 def test_batches_wait_for_sample_reuse() -> None:
     into = intake()
     assert into.sample(4) is None
@@ -218,7 +237,7 @@ def test_known_message_format_is_not_parsed_again(monkeypatch: pytest.MonkeyPatc
     taker = service(intake())
     taker.check(delta_encoded_request(segment(seed=0)))
     monkeypatch.setattr(wire, "decode_stored_set", fail)
-    assert taker.check(delta_encoded_request(segment(seed=1))).arrays.hero_steps == 2 * UNROLL
+    assert taker.check(delta_encoded_request(segment(seed=1))).arrays.hero_steps.tolist() == [UNROLL] * 2
     with pytest.raises(OSError):  # another format is parsed
         taker.check(delta_encoded_request(segment(1)))
 

@@ -50,7 +50,7 @@ def test_batch_equals_stacked_plain_samples(threads: int) -> None:
         # Rollouts may differ in encodings and in the order of arrays.
         sent = dict(reversed(arrays.items())) if i % 2 else arrays
         stored = StoredArrays.from_arrays(came(sent, SPARSE if i % 3 else ()), 2)
-        assert buffers[1].add(stored, stored.versions, 0, stored.nbytes) == 2
+        assert buffers[1].add(stored, stored.versions, 0, stored.nbytes) == [0, 1]
         for plain, versions in zip(split_segment(arrays, 2), stored.versions, strict=True):
             assert add_sample(buffers[0], plain, versions.tolist(), 0)
     for _ in range(3):

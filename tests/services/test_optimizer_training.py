@@ -45,7 +45,7 @@ def test_versions_follow_a_fixed_number_of_steps(tmp_path: Path) -> None:
     assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
 
 
-def test_schedule_counts_learned_hero_steps_across_a_resume(tmp_path: Path) -> None:
+def test_schedule_counts_received_hero_steps_across_a_resume(tmp_path: Path) -> None:
     versions, client = Versions(), StateInMemory()
     run = training(tmp_path, versions, client)
     run.start()
@@ -88,7 +88,7 @@ def test_staleness_is_measured_at_consumption(tmp_path: Path) -> None:
     assert {d.name for d in definitions() if "staleness" in d.name} == {"five_optimizer_staleness_versions"}
     # The first step's samples are all new; of the second step's, only first uses count.
     new = 4 + 12 - 8 * record["mean_uses"]
-    assert 4 <= new <= 8 and run.learned_hero_steps == new / 8 * run.intake.hero_steps
+    assert 4 <= new <= 8 and run.meter.learned_hero_steps == new / 8 * run.intake.hero_steps
 
 
 def test_padding_has_no_staleness_on_the_metrics_page(tmp_path: Path) -> None:
@@ -194,8 +194,9 @@ def test_record_of_a_version_sums_up_the_run(tmp_path: Path) -> None:
         feed(run, 4, first=10 * version)
         until(run, version)
     first, second = client.records
-    assert run.flop == second["flop"] == 2 * first["flop"] > 0
-    assert [counter._value.get() - b for counter, b in zip(counters, before, strict=True)] == [4, 16, 16, run.flop]
+    assert run.meter.flop == second["flop"] == 2 * first["flop"] > 0
+    shown = [counter._value.get() - b for counter, b in zip(counters, before, strict=True)]
+    assert shown == [4, 16, 16, run.meter.flop]
     for number, record in enumerate((first, second), 1):
         assert (record["version"], record["hero_steps"]) == (number, number * 8 * UNROLL)
         assert record["reuse"] in (1.0, 1.0 + 4 / (8 * number))  # with the batch that was sampled ahead
@@ -204,77 +205,36 @@ def test_record_of_a_version_sums_up_the_run(tmp_path: Path) -> None:
         assert set(record["dropped"]) == {str(reason) for reason in DropReason}
     statistics = run.intake.buffer.statistics()
     assert (second["buffer_samples"], second["buffer_bytes"]) == (statistics.samples, statistics.nbytes) != (0, 0)
-    assert run.starved.waiting is False and run.fingerprint is None
+    assert run.starved.is_waiting is False and run.fingerprint is None
 
 
-@pytest.mark.parametrize(("published", "version"), [(None, 2), (1, 2), (2, 2), (5, 5)])
-def test_resume_continues_after_checkpoint_and_head(tmp_path: Path, published: int | None, version: int
-                                                         ) -> None:
-    """A version whose publication was lost is published again."""
+def test_resume_continues_the_counts_of_the_run(tmp_path: Path) -> None:
     run = training(tmp_path, Versions())
     run.start()
     for number in (1, 2):
         feed(run, 4, first=10 * number)
         until(run, number)
-    details: list[dict[str, Any]] = []
-
-    class Client(StateInMemory):
-        def event(self, what: str, given: dict[str, Any]) -> None:
-            super().event(what, given)
-            details.append(given)
-
-    versions, client = Versions(), Client()
-    if published is not None:
-        versions.publish(published, {}, {})
+    versions, client = Versions(), StateInMemory()
+    versions.publish(5, {}, {})
     again = training(tmp_path, versions, client)
     again.start()
-    assert (again.version, again.intake.version) == (version, version)
-    assert sorted(versions.published) == sorted({published, 2} - {None} if published != 5 else {5})
-    assert client.events == ["optimizer.resumed"]
-    assert details == [{"checkpoint": 2, "version": version, "optimizers": 1, "restarts": 0}]
-    assert (again.flop, again.intake.hero_steps) == (run.flop, 2 * 8 * UNROLL)
+    assert (again.version, again.intake.version) == (5, 5)
+    assert (again.meter.flop, again.intake.hero_steps) == (run.meter.flop, 2 * 8 * UNROLL)
     assert again.learner.gradient_steps == 4 and again.intake.pacer.received == run.intake.pacer.received
     feed(again, 4, first=100)
-    until(again, version + 1)
-    assert client.records[0]["hero_steps"] == 3 * 8 * UNROLL
-    assert client.records[0]["hero_steps_per_second"] * client.records[0]["seconds"] == pytest.approx(8 * UNROLL)
-
-
-def test_checkpoint_0_without_a_version_continues_at_0(tmp_path: Path) -> None:
-    training(tmp_path, Versions()).start()
-    versions = Versions()
-    again = training(tmp_path, versions)
-    again.start()
-    assert (again.version, again.warm_up_until, list(versions.published)) == (0, 0, [0])
+    until(again, 6)
+    (record,) = client.records
+    assert (record["version"], record["hero_steps"]) == (6, 3 * 8 * UNROLL)
+    assert record["hero_steps_per_second"] * record["seconds"] == pytest.approx(8 * UNROLL)
 
 
 def test_new_run_begins_at_zero(tmp_path: Path) -> None:
     run = training(tmp_path, Versions())
     assert run.is_idle and not run.is_fenced_out and run.blocked_reason == ""
     run.start()
-    assert (run.version, run.intake.version, run.warm_up_until, run.flop, run.learned_hero_steps) == (0, 0, 0, 0.0, 0)
-    extra = run.checkpoints.load(0)[1]
-    assert (extra["hero_steps"], extra["flop"], extra["learner"]["gradient_steps"]) == (0, 0.0, 0)
+    assert (run.version, run.intake.version, run.warm_up_until) == (0, 0, 0)
+    assert (run.meter.flop, run.meter.learned_hero_steps) == (0.0, 0)
     assert run.checkpoints.versions() == [0]
-
-
-def test_checkpoint_of_an_earlier_release_has_no_warm_up(tmp_path: Path) -> None:
-    """Nor does it count operations."""
-    run = training(tmp_path, Versions())
-    run.start()
-    tensors, extra = run.checkpoints.load(0)
-    del extra["warm_up_until"], extra["flop"]
-    run.checkpoints.save(0, tensors, extra)
-    again = training(tmp_path, Versions())
-    again.start()
-    assert (again.warm_up_until, again.flop) == (0, 0.0)
-
-
-def test_versions_without_a_checkpoint_are_not_continued(tmp_path: Path) -> None:
-    versions = Versions()
-    versions.publish(3, {}, {})
-    with pytest.raises(RuntimeError, match="the run has version 3 but no checkpoint"):
-        training(tmp_path, versions).start()
 
 
 def test_every_checkpoint_interval_is_kept(tmp_path: Path) -> None:
@@ -303,13 +263,13 @@ def test_wait_for_samples_is_measured_while_the_run_is_active(tmp_path: Path) ->
     states: list[bool] = []
 
     def stop() -> bool:
-        states.append(run.starved.waiting)
+        states.append(run.starved.is_waiting)
         if len(states) == 10:
             feed(run, 4)
         return run.version == 1 or len(states) > 400
 
     run.run(stop)
-    assert not states[0] and states[5] and not run.starved.waiting
+    assert not states[0] and states[5] and not run.starved.is_waiting
 
 
 def test_single_optimizer_decides_just_before_each_step(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dota.spectator.schema import same
 from five.services.play.players import Filler, NewGame
 from five.services.play.recordings import GameRecorder, GameRecording, RecordingStore
 from rapid.atomic_file import PARTIAL
+from rapid.rpc.errors import Unavailable
 from tests.services.test_play_outbox import GAME, Filmed
 
 BEGIN = NewGame("0" * 32, "ada", GAME, 3, None, (Filler("version-7", version=7), Filler("scripted", 2)), "run")
@@ -131,3 +132,24 @@ def test_unwritable_folder_keeps_recordings_in_memory(tmp_path: Path) -> None:
     for number in (2, 3):
         kept.store(entry(number, 100))
     assert [r.at for r in kept.all()] == [3, 2]
+
+
+def test_unreadable_file_costs_no_recording(tmp_path: Path) -> None:
+    kept = RecordingStore(2, 1000, tmp_path)
+    kept.store(entry(1, 100))
+    file = tmp_path / f"{1:032x}.view"
+    data = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(Unavailable, match="cannot be read"):
+        kept.piece(f"{1:032x}", 0, 10)
+    file.rmdir()
+    file.write_bytes(data)
+    assert kept.piece(f"{1:032x}", 0, 10) == (bytes(10), 100)
+
+
+def test_partial_file_that_cannot_be_removed_is_ignored(tmp_path: Path) -> None:
+    kept = RecordingStore(2, 1000, tmp_path)
+    kept.store(entry(1, 100))
+    (tmp_path / f".{2:032x}.view{PARTIAL}").mkdir()  # a directory cannot be unlinked
+    assert [r.at for r in RecordingStore(2, 1000, tmp_path).all()] == [1]

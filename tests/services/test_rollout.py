@@ -19,7 +19,8 @@ from five.clients.inference import InferenceClient
 from five.clients.opponents import Opponent
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import EnvSlots
-from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity, split_games
+from five.services.rollout.game_group import GameGroup, ring_capacity, split_games
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.middle_games import SnapshotRing
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
@@ -133,7 +134,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
         lambda version, std: RATES, lambda version: Hyperparameters(0.0, 0.0, 0.0, 1.0, scripted, game_seconds=limit(),
                                                                      middle_fraction=middle),
         records.append, draw, snapshots)
-    group = GameGroup(dependencies, buffer, slots, segments, UNROLL, SAMPLES)
+    group = GameGroup(dependencies, buffer, slots, segments)
     if during_pause is not None:
         gate.during_pause = lambda: during_pause(group, sink)
     try:

@@ -26,7 +26,8 @@ def slots() -> EnvSlots:
 def record(slots: EnvSlots, step: int, values: list[float], rows: list[int] | None = None, **predictions: Any) -> None:
     at = slots.rows if rows is None else np.array(rows)
     states = {"h": np.repeat(np.array(values, np.float32)[:, None], 2, axis=1)}
-    slots.record_states(step, at, states, {n: np.array(p, np.float32) for n, p in predictions.items()})
+    slots.record_predictions(at, {n: np.array(p, np.float32) for n, p in predictions.items()})
+    slots.record_states(step, at, states)
 
 
 def test_slots_are_empty_before_the_first_game() -> None:
@@ -75,6 +76,10 @@ def test_segments_are_full_at_their_own_steps(slots: EnvSlots) -> None:
     slots.start_segment(np.array([1]), UNROLL)
     assert slots.full_segments(UNROLL * (SAMPLES + 1)).tolist() == [1]
     assert slots.start.tolist() == [0, UNROLL, 0]
+
+
+def test_staggered_targets_are_whole_samples(slots: EnvSlots) -> None:
+    assert [slots.staggered_target(game) for game in range(4)] == [UNROLL, 2 * UNROLL, 3 * UNROLL, UNROLL]
 
 
 def test_states_are_recorded_at_their_sample_and_boundary(slots: EnvSlots) -> None:

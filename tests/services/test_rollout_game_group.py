@@ -1,4 +1,4 @@
-"""A group of games: progress, traces, stagger, pauses and lost servers."""
+"""A group of games: progress, traces, stagger, pauses and lost inference."""
 
 import asyncio
 from collections.abc import Collection
@@ -100,52 +100,6 @@ async def test_bots_side_has_no_prediction() -> None:
     assert done.records and all("win_probability" not in record for record in done.records)
 
 
-async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No new game begins while the server is away, and the process still ends at once."""
-    games = CountingGames([[50], [50]])
-    games.lose_at = {6}
-    reset, failures = games.reset, [ConnectionError("no server")] * 6
-    begun = []
-
-    async def failing(*arguments: Any) -> Any:
-        if games.steps >= 6 and failures:
-            raise failures.pop()
-        begun.append(games.steps)
-        return await reset(*arguments)
-
-    games.reset = failing  # type: ignore[method-assign]
-    sleep, slept = asyncio.sleep, []
-
-    async def quick(seconds: float) -> None:
-        slept.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr(game_group.asyncio, "sleep", quick)
-    async with InferenceServer(Versions(0)) as server:
-        done = await play(games, 20, [server])
-    assert begun == [0, 6] and done.group.progress.abandoned_games == 2
-    assert [s for s in slept if s >= 0.5] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]  # longer each time, up to 5 s
-    assert done.group.progress.games == 0
-
-
-async def test_server_lost_at_the_reset_of_one_game_loses_all_games() -> None:
-    """The game against a missing version is abandoned, but its server is gone: the next one has new games only."""
-    games = CountingGames([[50], [50]])
-    reset, resets = games.reset, list[list[int]]()
-
-    async def failing(slots: Any, *arguments: Any) -> Any:
-        resets.append(slots.tolist())
-        if len(resets) == 2:
-            raise ConnectionError("no server")
-        return await reset(slots, *arguments)
-
-    games.reset = failing  # type: ignore[method-assign]
-    async with InferenceServer(Versions(7)) as server:
-        done = await play(games, 20, [server], opponents=Opponents(Opponent(3, 1)))
-    assert resets == [[0, 1], [0], [0, 1]] and done.group.progress.abandoned_games == 2
-    assert check_recurrence(done.segments, [[50], [50]]) > 40
-
-
 async def test_pauses_between_requests_grow_in_each_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failing inference is asked less and less often, at least every 5 s. The next outage starts with short pauses."""
     slept: list[float] = []
@@ -243,7 +197,7 @@ async def test_sampled_step_is_traced_once_until_its_segment(monkeypatch: pytest
         return f"{parent}/segment"
 
     monkeypatch.setattr(tracing, "step_span", lambda *_: Span())
-    monkeypatch.setattr(game_group.tracing, "record", record)
+    monkeypatch.setattr(tracing, "record", record)
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[100], [100]]), 20, [server])
     traced = [s for s in done.segments if s.traceparent]

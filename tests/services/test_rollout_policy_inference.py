@@ -72,7 +72,7 @@ class Group:
 
     def record(self, step: int, *rows: int) -> None:
         states = np.array([[10.0 * step + row] for row in rows], np.float32)
-        self.slots.record_states(step, np.array(rows), {"h": states}, {})
+        self.slots.record_states(step, np.array(rows), {"h": states})
 
     def sessions(self, *rows: int) -> list[int]:
         return [int(self.slots.sessions.reshape(-1)[row]) for row in rows]

@@ -25,7 +25,8 @@ from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
+from five.services.rollout.game_group import GameGroup, ring_capacity
+from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.step_buffer import StepBuffer
@@ -132,7 +133,7 @@ async def test_learner_reproduces_behaviour_outputs() -> None:
                lambda version, std: ScheduleValues(0.5, 20.0, 1.0),
                lambda version: Hyperparameters(0.0, 0.0, 0.5, 20.0)),
         buffer, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
-        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
+        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()))
     try:
         await asyncio.wait_for(group.play(), 60)
     finally:

@@ -45,6 +45,14 @@ def stored(folder: SweepFolder) -> list[Variant]:
     return study.variants()
 
 
+def test_missing_optuna_is_refused_with_what_installs_it() -> None:
+    program = "import sys; sys.modules['optuna'] = None; import five.cli.sweep"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60,
+                          check=False, env={"PYTHONPATH": "libs:."})
+    assert done.returncode == 1 and done.stderr.rstrip().endswith(
+        "Optuna is not installed: in the checkout run make setup or pip install -e '.[sweep]'")
+
+
 def test_search_begins_with_the_own_values_of_the_preset(place: Path) -> None:
     config = SweepConfig.model_validate({**SMALL, "max_variants": 1})
     assert search(place, max_variants=1)[0].overrides != config.default_values()  # the choices leave batch 48 out

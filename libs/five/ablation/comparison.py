@@ -90,25 +90,25 @@ def curve(tracks: Sequence[tuple[Sequence[float], Sequence[float]]], points: int
     return Curve(x, y, y - half, y + half, len(known))
 
 
-def version_curve(runs: Sequence[TrialRun], axis: Axis, figure: Callable[[EvaluatedVersion], float]) -> Curve:
-    """Return a metric of a variant's evaluated versions over an axis."""
-    return curve([([axis(v) for v in run.versions], [figure(v) for v in run.versions]) for run in runs])
+def version_curve(runs: Sequence[TrialRun], axis: Axis, metric: Callable[[EvaluatedVersion], float]) -> Curve:
+    """Return the mean curve of a metric over an axis, from the evaluated versions of a variant's runs."""
+    return curve([([axis(v) for v in run.versions], [metric(v) for v in run.versions]) for run in runs])
 
 
-def at(run: TrialRun, axis: Axis, point: float, figure: Callable[[EvaluatedVersion], float]) -> float:
+def metric_at(run: TrialRun, axis: Axis, point: float, metric: Callable[[EvaluatedVersion], float]) -> float:
     """Return a run's metric at a point of an axis, linearly interpolated between its evaluated versions; NaN
     outside."""
     x = [axis(v) for v in run.versions]
-    return float(np.interp(point, x, [figure(v) for v in run.versions], math.nan, math.nan))
+    return float(np.interp(point, x, [metric(v) for v in run.versions], math.nan, math.nan))
 
 
-def mean_between(run: TrialRun, axis: Axis, span: tuple[float, float], figure: Callable[[EvaluatedVersion], float]
+def mean_between(run: TrialRun, axis: Axis, span: tuple[float, float], metric: Callable[[EvaluatedVersion], float]
                  ) -> float:
     """Return the mean of a run's metric between two points of an axis; NaN if part of the span was not evaluated.
 
     It depends less on single versions than the value at a point.
     """
-    values = np.array([at(run, axis, float(point), figure) for point in np.linspace(*span, 201)])
+    values = np.array([metric_at(run, axis, float(point), metric) for point in np.linspace(*span, 201)])
     return float((values[:-1] + values[1:]).mean() / 2)
 
 

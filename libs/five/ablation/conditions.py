@@ -48,11 +48,11 @@ class Conditions:
 
 
 def monitor_process(process: "subprocess.Popen[bytes]", timeout: float, commit: str,
-           load: Callable[[], float] = lambda: os.getloadavg()[0]) -> Conditions:
+                    load: Callable[[], float] = lambda: os.getloadavg()[0]) -> Conditions:
     """Wait for a process that was just started and return its conditions.
 
     After ``timeout`` seconds kill it and raise subprocess.TimeoutExpired. Processor time includes all children of
-    this process that end meanwhile, and the children they waited for.
+    this process that end meanwhile, and the children they waited for. ``load`` returns the machine's load average.
     """
     began, used, before = time.monotonic(), _children_seconds(), load()
     seen = [before]

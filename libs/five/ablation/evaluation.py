@@ -89,13 +89,14 @@ def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], p
 
     ``versions`` are the run's version records (``version``, ``minutes``, ``hero_steps``).
     """
-    kept = [r for r in versions if r["version"] in set(archived)]
-    if not kept:
+    numbers = set(archived)
+    found = [r for r in versions if r["version"] in numbers]
+    if not found:
         return []
-    end = kept[-1]["minutes"]
+    end = found[-1]["minutes"]
     wanted = [end * (i + 1) / points for i in range(points)]
-    chosen = {min(range(len(kept)), key=lambda i: abs(kept[i]["minutes"] - at)) for at in wanted}
-    return [kept[i] for i in sorted(chosen | {len(kept) - 1})]
+    chosen = {min(range(len(found)), key=lambda i: abs(found[i]["minutes"] - at)) for at in wanted}
+    return [found[i] for i in sorted(chosen | {len(found) - 1})]
 
 
 def evaluated_game(baseline: GameConfig, own: GameConfig) -> GameConfig:

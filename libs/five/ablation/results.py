@@ -45,7 +45,7 @@ class EvaluatedVersion:
 @dataclass(frozen=True)
 class TrialRun:
     """Result of one trial. ``commit`` of the source at the evaluation; ``conditions`` of its training, None in earlier
-    results; ``load_evaluated``: the machine's load after the evaluation, None if unknown."""
+    results; ``evaluation_load``: the machine's load after the evaluation, None if unknown."""
 
     variant: str
     seed: int
@@ -53,7 +53,7 @@ class TrialRun:
     training: TrainingStatistics
     commit: str = "unknown"
     conditions: Conditions | None = None
-    load_evaluated: float | None = None
+    evaluation_load: float | None = None
 
     @property
     def name(self) -> str:
@@ -61,8 +61,8 @@ class TrialRun:
         return f"{self.variant}-seed{self.seed}"
 
     @property
-    def trained_with(self) -> str:
-        """Commit of the source at the training, if known."""
+    def training_commit(self) -> str:
+        """Commit of the source at the training; that of the evaluation if it is unknown."""
         return self.conditions.commit if self.conditions else self.commit
 
     @property
@@ -85,7 +85,8 @@ class AblationResults:
 
     def commits(self) -> dict[str, int]:
         """Return the number of runs of each commit. A run trained and evaluated with two commits counts for both."""
-        return dict(Counter(commit for run in self.all() for commit in dict.fromkeys((run.trained_with, run.commit))))
+        return dict(Counter(commit for run in self.all()
+                            for commit in dict.fromkeys((run.training_commit, run.commit))))
 
 
 def assemble(config: AblationConfig, results: Sequence[tuple[Result, Records]],

@@ -62,7 +62,7 @@ class Ablation:
     def check(self) -> None:
         """Raise ConfigError if the folder has no ablation, or another one, whose results would be mixed in."""
         if not self.description.exists():
-            raise ConfigError(f"{self.folder} holds no ablation, so that there is nothing to report")
+            raise ConfigError(f"{self.folder} holds no ablation: run it first, without --report")
         require_same(self.description, self.config, self._begun())
 
     @property
@@ -178,7 +178,7 @@ class Ablation:
             earlier = self.result(trial)
             evaluated = [*(earlier["evaluated"] if earlier else []), {**evaluated[-1], **added}]
         result = {"variant": trial.variant, "seed": trial.seed, "commit": source_commit(), "machine": machine(),
-                  "minutes": config.minutes, "conditions": conditions, "training": training_figures(versions),
+                  "minutes": config.minutes, "conditions": conditions, "training": summarize_training(versions),
                   "evaluated": evaluated}
         replace_text(folder.path / RESULT, json.dumps(result, indent=1))
 
@@ -226,7 +226,7 @@ def evaluated_points(result: Mapping[str, Any] | None) -> int:
     return len(result["evaluated"]) if result else 0
 
 
-def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
+def summarize_training(versions: list[dict[str, Any]]) -> dict[str, float]:
     """Return a run's training statistics: means over all versions, weighted by each version's seconds.
 
     They are for readers of a result file; reports use the records (`five.ablation.training_records`).

@@ -87,13 +87,16 @@ def speedup(baseline: Sequence[TrialRun], variant: Sequence[TrialRun], level: fl
     if math.isinf(base) or math.isinf(own):
         return Speedup(math.inf if math.isinf(base) else 0.0)
     value = base / own
-    sooner, later = ([_geometric_mean([0.0 if math.isnan(need) else need
-                                       for need in (_amount_to_reach(run, level + step,
-                                                                     axis) for run in side)]) for side in sides]
-                     for step in (-AROUND, AROUND))
+
+    def means_at(rating: float) -> list[float]:
+        """Return what each side needs for a rating, 0 for one that was above it from the start."""
+        return [_geometric_mean([0.0 if math.isnan(need) else need for need in (
+            _amount_to_reach(run, rating, axis) for run in side)]) for side in sides]
+
+    sooner, later = means_at(level - AROUND), means_at(level + AROUND)
     down = math.hypot(value - sooner[0] / own, value - base / later[1])
     up = math.hypot(later[0] / own - value, (base / sooner[1] if sooner[1] else math.inf) - value)
-    return Speedup(value, (max(value - down, 0.0), value + up), _over_seeds(*needed))
+    return Speedup(value, (max(value - down, 0.0), value + up), _seed_interval(*needed))
 
 
 def _amount_to_reach(run: TrialRun, level: float, axis: Axis) -> float:
@@ -105,7 +108,8 @@ def _geometric_mean(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values)) if all(values) else 0.0
 
 
-def _over_seeds(baseline: Sequence[float], variant: Sequence[float]) -> tuple[float, float] | None:
+def _seed_interval(baseline: Sequence[float], variant: Sequence[float]) -> tuple[float, float] | None:
+    """Return Welch's 95 % interval of the speedup over seeds; None with one seed on either side."""
     if len(baseline) < 2 or len(variant) < 2:
         return None
     logs = [np.log(side) for side in (baseline, variant)]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from five.ablation.comparison import AXES, Axis, at, common_range, mean, mean_between
+from five.ablation.comparison import AXES, Axis, common_range, mean, mean_between, metric_at
 from five.ablation.config import AblationConfig
 from five.ablation.results import AblationResults, EvaluatedVersion, TrialRun
 from five.ablation.speedup import AROUND, levels, speedup
@@ -13,13 +13,13 @@ from five.agent.ratings import RANDOM
 
 EASY = "scripted-easy"
 RATING, HITS = "TrueSkill", "last hits a minute"
-HIGH_LOAD = 2.0  # a processor of the machine
+HIGH_LOAD = 2.0  # load average for each processor of the machine
 OWN_SHARE = 0.9  # least share of its processors that a run uses on an idle machine
 
-Figure = Callable[[EvaluatedVersion], float]
+Metric = Callable[[EvaluatedVersion], float]
 Column = tuple[str, Callable[[TrialRun], float]]
 
-FAIR = {
+AXIS_NOTES = {
     "versions": "By versions: the effect of equally many gradient steps, at any cost. It is the paper's comparison, "
                 "and fair to variants whose versions have equally many steps and samples.",
     "samples": "By samples: the effect of equally many learned hero-steps, each counted once. It is fair where "
@@ -49,59 +49,59 @@ class ResultTable:
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
-def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0) -> list[ResultTable]:
+def tables(config: AblationConfig, results: AblationResults, processors: int = 0) -> list[ResultTable]:
     """Return all tables. ``processors`` of the machine; 0 if unknown."""
-    found = [at_common_point(config, outcome, "versions"), at_common_point(config, outcome, "samples"),
-             at_end(config, outcome),
-             speedups(config, outcome), training(config, outcome), bots(outcome), conditions(outcome, processors)]
+    found = [common_point_table(config, results, "versions"), common_point_table(config, results, "samples"),
+             final_table(config, results), speedup_table(config, results), training_table(config, results),
+             bots_table(results), conditions_table(results, processors)]
     return [table for table in found if table.rows]
 
 
-def at_common_point(config: AblationConfig, outcome: AblationResults, name: str) -> ResultTable:
+def common_point_table(config: AblationConfig, results: AblationResults, name: str) -> ResultTable:
     """Return the table of the variants at the last point of an axis that all runs reached; no rows without one."""
-    if not _has_common_point(outcome, name):
+    if not _has_common_point(results, name):
         return ResultTable("", [], [])
     axis = AXES[name]
-    span = common_range(outcome.all(), axis)
+    span = common_range(results.all(), axis)
     columns: list[Column] = []
-    for title, figure in _figures(config):
-        columns.append((title, _at_point(axis, span[1], figure)))
+    for title, metric in _metrics(config):
+        columns.append((title, _at_point(axis, span[1], metric)))
         if title in (RATING, HITS):
-            columns.append(("on the way", _mean_between(axis, span, figure)))
+            columns.append(("on the way", _mean_between(axis, span, metric)))
     unit = "version {:.0f}" if name == "versions" else "{:.2f} million hero-steps"
     start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in span)
-    return _by_variant(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
-        FAIR[name],
+    return _by_variant(f"At {end}" if name == "versions" else f"At {end} learned from", config, results, columns, [
+        AXIS_NOTES[name],
         "This is the last point that all runs reached, interpolated between evaluated versions. On the way: the mean "
         f"from {start} on, the first common point; it depends less on single versions.{_statistics_note(config)}"])
 
 
-def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
+def final_table(config: AblationConfig, results: AblationResults) -> ResultTable:
     """Return the table of the runs' last versions: after equal wall clock, at different versions and samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
-    columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
-    columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
+    columns += [(title, _at_last_version(metric)) for title, metric in _metrics(config)]
+    columns += [(f"score against {bot}", _at_last_version(partial(EvaluatedVersion.score, opponent=bot)))
                 for bot in config.evaluation.against]
-    notes = [FAIR["wall clock"] + _statistics_note(config), METHOD]
-    left_out = [name for name in ("versions", "samples") if not _has_common_point(outcome, name)]
+    notes = [AXIS_NOTES["wall clock"] + _statistics_note(config), METHOD]
+    left_out = [name for name in ("versions", "samples") if not _has_common_point(results, name)]
     if left_out:
         notes.append(f"No table by {' or '.join(left_out)}: the runs' evaluated versions share no point there, or "
                      "their records are lost.")
-    return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns, notes)
+    return _by_variant(f"After {config.minutes:g} minutes", config, results, columns, notes)
 
 
-def _has_common_point(outcome: AblationResults, name: str) -> bool:
-    first, last = common_range(outcome.all(), AXES[name])
+def _has_common_point(results: AblationResults, name: str) -> bool:
+    first, last = common_range(results.all(), AXES[name])
     return first <= last  # False for NaN
 
 
-def speedups(config: AblationConfig, outcome: AblationResults) -> ResultTable:
+def speedup_table(config: AblationConfig, results: AblationResults) -> ResultTable:
     """Return the speedup of each variant at ratings that the baseline passes."""
-    baseline = outcome.runs.get(config.baseline, ())
+    baseline = results.runs.get(config.baseline, ())
     rows, reasons = [], []
     for level in levels(baseline):
-        for variant in [v for v in config.variants if v in outcome.runs and v != config.baseline]:
-            found = [speedup(baseline, outcome.runs[variant], level, axis) for axis in AXES.values()]
+        for variant in [v for v in config.variants if v in results.runs and v != config.baseline]:
+            found = [speedup(baseline, results.runs[variant], level, axis) for axis in AXES.values()]
             rows.append([variant, f"{level:.1f}", *map(str, found)])
             reasons += [f"{variant} at {level:.1f} by {name}: {speed.reason}"
                         for name, speed in zip(AXES, found, strict=True) if speed.reason]
@@ -121,7 +121,7 @@ def statistics_bot(config: AblationConfig) -> str | None:
     return EASY if EASY in others else next(iter(others), None)
 
 
-def training(config: AblationConfig, outcome: AblationResults) -> ResultTable:
+def training_table(config: AblationConfig, results: AblationResults) -> ResultTable:
     """Return the table of the runs' training statistics."""
     columns: list[Column] = [
         ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
@@ -133,15 +133,15 @@ def training(config: AblationConfig, outcome: AblationResults) -> ResultTable:
         ("sample reuse", lambda run: run.training.reuse),
         ("uses of a sample", lambda run: run.training.uses),
         ("unused %", lambda run: 100 * run.training.unused)]
-    return _by_variant("Measured training statistics", config, outcome, columns, [
+    return _by_variant("Measured training statistics", config, results, columns, [
         "Hero-steps are those learned from, each counted once. Staleness (in versions) and uses are measured from the "
         "first version that learns from nothing the first policy played: the buffer has then its final length. Sample "
         "reuse is samples used over samples received (Berner et al. 2019, equation 13); uses are those of a sample "
         "that was used at all; unused is the share of samples never used."])
 
 
-def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
-    found: list[tuple[str, Figure]] = [(RATING, lambda v: v.mu)]
+def _metrics(config: AblationConfig) -> list[tuple[str, Metric]]:
+    found: list[tuple[str, Metric]] = [(RATING, lambda v: v.mu)]
     bot = statistics_bot(config)
     if bot is not None:
         theirs = "opponent_statistics"
@@ -151,8 +151,8 @@ def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
     return found
 
 
-def _at_point(axis: Axis, point: float, figure: Figure) -> Callable[[TrialRun], float]:
-    return lambda run: at(run, axis, point, figure)
+def _at_point(axis: Axis, point: float, metric: Metric) -> Callable[[TrialRun], float]:
+    return lambda run: metric_at(run, axis, point, metric)
 
 
 def _statistics_note(config: AblationConfig) -> str:
@@ -160,43 +160,44 @@ def _statistics_note(config: AblationConfig) -> str:
     return f" Last hits and net worth are of games against {bot}." if bot else ""
 
 
-def _mean_between(axis: Axis, span: tuple[float, float], figure: Figure) -> Callable[[TrialRun], float]:
-    return lambda run: mean_between(run, axis, span, figure) if span[0] < span[1] else math.nan
+def _mean_between(axis: Axis, span: tuple[float, float], metric: Metric) -> Callable[[TrialRun], float]:
+    return lambda run: mean_between(run, axis, span, metric) if span[0] < span[1] else math.nan
 
 
-def _of_last(figure: Figure) -> Callable[[TrialRun], float]:
-    return lambda run: figure(run.last)
+def _at_last_version(metric: Metric) -> Callable[[TrialRun], float]:
+    return lambda run: metric(run.last)
 
 
-def bots(outcome: AblationResults) -> ResultTable:
+def bots_table(results: AblationResults) -> ResultTable:
     """Return the table of the bots' ratings on the common scale."""
     rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
-            for name, skill in outcome.scale.bots().items()]
-    scale = outcome.scale
+            for name, skill in results.scale.bots().items()]
+    scale = results.scale
     source = "estimated from these games" if scale.drawn else "as configured, since none was drawn"
-    sigmas = [run.last.sigma for run in outcome.all()]
+    sigmas = [run.last.sigma for run in results.all()]
     return ResultTable("The scale", ["bot", "TrueSkill", "σ"], rows if scale.games else [], [
         f"Fitted to {scale.games:,} games at once; {100 * scale.draw_probability:.1f} % of games between equals are "
         f"drawn, {source}. σ is the uncertainty of the distance from random play; for the runs' last versions "
         f"it is {mean(sigmas).value:.1f} on average. Part of it is common to all: differences are more certain."])
 
 
-def conditions(outcome: AblationResults, processors: int) -> ResultTable:
+def conditions_table(results: AblationResults, processors: int) -> ResultTable:
     """Return the table of each run's conditions and commits."""
     rows, busy = [], []
-    for run in outcome.all():
-        kept = run.conditions
-        load = kept.load if kept else run.load_evaluated
-        others = kept is None or kept.share < OWN_SHARE  # a run's own processes cause a load of three or four
+    for run in results.all():
+        measured = run.conditions
+        load = measured.load if measured else run.evaluation_load
+        # The processes of one run alone cause a load of three or four.
+        others = measured is None or measured.share < OWN_SHARE
         if load is not None and processors and load > HIGH_LOAD * processors and others:
             busy.append(f"{run.name} ({load:.1f})")
-        if kept:
-            cells = [", ".join(map(str, kept.processors)), f"{kept.processor_seconds:.0f}", f"{100 * kept.share:.0f} %",
-                     f"{kept.load:.1f} in training"]
+        if measured:
+            cells = [", ".join(map(str, measured.processors)), f"{measured.processor_seconds:.0f}",
+                     f"{100 * measured.share:.0f} %", f"{measured.load:.1f} in training"]
         else:
             cells = ["-", "-", "-", "-" if load is None else f"{load:.1f} at evaluation"]
-        same = run.trained_with == run.commit
-        rows.append([run.name, *cells, run.commit if same else f"{run.trained_with}, evaluated {run.commit}"])
+        same = run.training_commit == run.commit
+        rows.append([run.name, *cells, run.commit if same else f"{run.training_commit}, evaluated {run.commit}"])
     notes = ["Processors: those a run was bound to, with the time its processes used. Load: the machine's load "
              "average; earlier results have it only from their evaluation."]
     if busy:
@@ -206,12 +207,12 @@ def conditions(outcome: AblationResults, processors: int) -> ResultTable:
     return ResultTable("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
 
 
-def _by_variant(title: str, config: AblationConfig, outcome: AblationResults, columns: Sequence[Column],
-            notes: Sequence[str]) -> ResultTable:
+def _by_variant(title: str, config: AblationConfig, results: AblationResults, columns: Sequence[Column],
+                notes: Sequence[str]) -> ResultTable:
     rows = []
     for variant in config.variants:
-        runs = outcome.runs.get(variant, ())
-        rows.append([variant, str(len(runs)), *(str(mean([figure(run) for run in runs])) for _, figure in columns)])
+        runs = results.runs.get(variant, ())
+        rows.append([variant, str(len(runs)), *(str(mean([metric(run) for run in runs])) for _, metric in columns)])
     return ResultTable(title, ["variant", "seeds", *(name for name, _ in columns)], rows, notes)
 
 

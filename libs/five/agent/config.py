@@ -119,7 +119,7 @@ class ScheduleConfig(Section):
     ramps: tuple[RampConfig, ...] = Field((), strict=False,
                                           description="Changes in order of their start, without overlap.")
     unit: ScheduleUnit = Field("versions", description="What the ramps count: versions, or hero-steps that the run "
-                               "has learned from. A version has more hero-steps with a larger batch.")
+                               "has received. A version has more hero-steps with a larger batch.")
 
     @property
     def values(self) -> tuple[float, ...]:

@@ -190,7 +190,7 @@ class Ladder:
         if not self._is_pending(game):
             return None
         return {f"{_GAME_PREFIX}{game}": {"score": float(score), "seconds": float(seconds),
-                                   "statistics": [float(s) for s in statistics]}}
+                                          "statistics": [float(s) for s in statistics]}}
 
     def abort_game(self, game: str) -> dict[str, Any] | None:
         """Return rows that count a game as aborted, without a replacement, or None if it is not pending."""
@@ -239,20 +239,21 @@ class Ladder:
         return RatingOutcome(done, [standing], list(self.trial.ended.values()), list(refitted.values()))
 
     def nearby_references(self, mu: float) -> list[str]:
-        """Return the references within ``nearby`` points of a rating, nearest first, at least the nearest one."""
+        """Return the references within ``max_reference_distance`` of a rating, nearest first, at least the nearest
+        one."""
         order = sorted(self.references, key=lambda name: abs(self.references[name].mu - mu))
         within = [name for name in order if abs(self.references[name].mu - mu) <= self.config.max_reference_distance]
         return within or order[:1]
 
-    def _plan_pairings(self, player: str, mu: float, met: Mapping[str, int], games: int, always: Sequence[str]
-                    ) -> list[tuple[str, str, int]]:
-        """Return a round's pairings: equal shares of its pairs of games for each near reference.
+    def _plan_pairings(self, player: str, mu: float, met: Mapping[str, int], games: int,
+                       required: Sequence[str]) -> list[tuple[str, str, int]]:
+        """Return a round's pairings: equal shares of its pairs of games for each near or ``required`` reference.
 
-        References with the fewest games so far come first, then the nearest.
+        References with the fewest games so far (``met``) come first, then the nearest.
         """
         pairs = (min(games, self.config.games_per_round) + 1) // 2
         near = self.nearby_references(mu)
-        extra = [name for name in always if name not in near]
+        extra = [name for name in required if name not in near]
         names: list[str] = sorted([*near, *extra], key=lambda name: met.get(name, 0))
         share = {name: pairs // len(names) + (i < pairs % len(names)) for i, name in enumerate(names)}
         share.update({name: max(1, share[name]) for name in extra})
@@ -353,7 +354,7 @@ class Ladder:
     @staticmethod
     def _open_rows(trial: RatingTrial) -> dict[str, Any]:
         return {_OPEN_ROW: {"number": trial.number, "player": trial.player, "mu": trial.mu, "rounds": trial.rounds,
-                        "pairings": [list(p) for p in trial.pairings], "aborted": trial.aborted}}
+                            "pairings": [list(p) for p in trial.pairings], "aborted": trial.aborted}}
 
     @staticmethod
     def _close_rows(trial: RatingTrial) -> dict[str, Any]:

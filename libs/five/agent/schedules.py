@@ -1,6 +1,6 @@
 """Hyperparameters as piecewise-linear functions of the training progress (Berner et al. 2019, figure 7).
 
-A schedule's position is the version, or the number of hero-steps that the run has learned from, by its unit. Both only
+A schedule's position is the version, or the number of hero-steps that the run has received, by its unit. Both only
 grow: reverts and resumes continue them. The schedules are part of the run's state. They can be replaced while the run
 trains, and each checkpoint stores them.
 """

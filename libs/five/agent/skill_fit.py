@@ -197,37 +197,40 @@ class _Posterior:
         curvature = self._prior_precision * np.eye(len(skills))
         frozen_shift = np.zeros(len(skills))
         for pair, tally in self._tallies.items():
-            first, second = (self._fixed[n].mu if n in self._fixed else float(skills[self._index[n]]) for n in pair)
-            log_p, slope, bend = _pair_log_likelihood(first - second, tally, self._margin, self._spread)
+            mu, other_mu = (self._fixed[n].mu if n in self._fixed else float(skills[self._index[n]]) for n in pair)
+            log_p, first, second = _pair_log_likelihood(mu - other_mu, tally, self._margin, self._spread)
             cost -= log_p
             free = [(self._index[name], sign) for name, sign in zip(pair, (1.0, -1.0), strict=True)
                     if name in self._index]
             for i, sign in free:
-                gradient[i] -= sign * slope
-                for j, other in free:
-                    curvature[i, j] -= sign * other * bend
+                gradient[i] -= sign * first
+                for j, other_sign in free:
+                    curvature[i, j] -= sign * other_sign * second
             if len(free) == 1:
                 frozen_sigma = next(self._fixed[name].sigma for name in pair if name in self._fixed)
-                frozen_shift[free[0][0]] -= bend * frozen_sigma
+                frozen_shift[free[0][0]] -= second * frozen_sigma
         return _Evaluation(skills, cost, gradient, curvature, frozen_shift)
 
 
-def _pair_log_likelihood(difference: float, tally: PairResults, margin: float, spread: float) -> tuple[float, float,
-                                                                                                       float]:
-    """Return a pair's log-likelihood and its first and second derivative by the ``difference`` of skills."""
-    log_p = slope = bend = 0.0
+def _pair_log_likelihood(difference: float, tally: PairResults, margin: float, spread: float
+                         ) -> tuple[float, float, float]:
+    """Return a pair's log-likelihood and its first and second derivative by the ``difference`` of skills.
+
+    ``margin``: difference of performances below which a game is drawn; ``spread``: deviation of that difference.
+    """
+    log_p = first = second = 0.0
     for count, sign in ((tally.won, 1.0), (tally.lost, -1.0)):
         if count:
             tail = _log_cdf((sign * difference - margin) / spread)
             log_p += count * tail.log_p
-            slope += count * sign * tail.ratio / spread
-            bend -= count * tail.ratio * tail.excess / spread**2
+            first += count * sign * tail.ratio / spread
+            second -= count * tail.ratio * tail.excess / spread**2
     if tally.drawn:
-        draw_log_p, draw_slope, draw_bend = _log_interval(abs(difference) / spread, margin / spread)
+        draw_log_p, draw_first, draw_second = _log_interval(abs(difference) / spread, margin / spread)
         log_p += tally.drawn * draw_log_p
-        slope += tally.drawn * math.copysign(draw_slope, -difference) / spread
-        bend += tally.drawn * draw_bend / spread**2
-    return log_p, slope, bend
+        first += tally.drawn * math.copysign(draw_first, -difference) / spread
+        second += tally.drawn * draw_second / spread**2
+    return log_p, first, second
 
 
 class _LogCdf(NamedTuple):
@@ -263,7 +266,7 @@ def _log_interval(distance: float, half_width: float) -> tuple[float, float, flo
     log_share = math.log(-math.expm1(low.log_p - high.log_p))
     upper_ratio = high.ratio * math.exp(-log_share)
     lower_ratio = low.ratio * math.exp(low.log_p - high.log_p - log_share)
-    slope = upper_ratio - lower_ratio
+    first = upper_ratio - lower_ratio
     # The second derivative is the variance of a truncated unit normal minus 1.
-    bend = min(0.0, max(-1.0, lower * lower_ratio - upper * upper_ratio - slope**2))
-    return high.log_p + log_share, max(slope, 0.0), bend
+    second = min(0.0, max(-1.0, lower * lower_ratio - upper * upper_ratio - first**2))
+    return high.log_p + log_share, max(first, 0.0), second

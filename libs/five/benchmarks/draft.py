@@ -28,7 +28,7 @@ from five.agent.draft.pick_order import OPENAI_FIVE_ORDER, RADIANT
 from five.agent.model.policy import Policy
 from five.benchmarks.results import BenchmarkRow, machine, row
 from five.evaluation.draft_table import make
-from five.evaluation.line_up_values import BATCH, PAIRS, FactoredReader, PerGameReader
+from five.evaluation.line_up_values import BATCH, FACTORED_BATCH, FactoredReader, PerGameReader
 from five.run.load import load
 
 POOL = "rerun"  # preset with the published pool
@@ -119,7 +119,7 @@ def _leaves(size: DraftWorkload) -> list[BenchmarkRow]:
     parts = FactoredReader(policy, game, pool)
     making = time.process_time() - began
     chosen = rng.integers(0, pool.line_ups, size.line_ups)
-    parts.read(chosen[:PAIRS])
+    parts.read(chosen[:FACTORED_BATCH])
     began = time.process_time()
     parts.read(chosen)
     rate = size.line_ups / (time.process_time() - began)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from five.run.load import ConfigError, load, presets
-from five.run.reference import Key, Section, reference
+from five.run.reference import KeyReference, SectionReference, reference
 
 
 def config(key: str, as_json: bool) -> int:
@@ -22,7 +22,7 @@ def config(key: str, as_json: bool) -> int:
     return 0
 
 
-def select_keys(sections: Iterable[Section], key: str) -> list[Key]:
+def select_keys(sections: Iterable[SectionReference], key: str) -> list[KeyReference]:
     """Return the key ``key``, or all keys of the section ``key``. Raises ConfigError naming similar keys."""
     keys = [k for section in sections for k in section.keys]
     exact = [k for k in keys if k.path == key]
@@ -36,14 +36,14 @@ def select_keys(sections: Iterable[Section], key: str) -> list[Key]:
     return found
 
 
-def describe_key(key: Key) -> str:
+def describe_key(key: KeyReference) -> str:
     """Return the description of a key, one property a line."""
     rows = {"type": key.type, "default": key.default, "unit": key.unit, "meaning": key.meaning, "source": key.source,
             "class": key.defined, "presets": ", ".join(f"{name}: {value}" for name, value in key.presets.items())}
     return "\n".join([key.path, *(f"  {name:8} {value}" for name, value in rows.items() if value)])
 
 
-def list_keys(keys: Iterable[Key]) -> list[str]:
+def list_keys(keys: Iterable[KeyReference]) -> list[str]:
     """Return one line for each key: path, default and unit."""
     rows = [(key.path, key.default, key.unit if key.unit != "none" else "") for key in keys]
     width = max(len(path) for path, _, _ in rows)

@@ -25,7 +25,7 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name != "optuna":
         raise
-    raise ConfigError("Optuna is not installed: pip install 'five[sweep]'") from None
+    raise ConfigError("Optuna is not installed: in the checkout run make setup or pip install -e '.[sweep]'") from None
 
 FOLDER = "sweeps"
 

@@ -37,13 +37,12 @@ class ArchivedVersions:
         """Configuration of the run's last start, with its record's game and model."""
         started = self.folder.path / "cluster.yaml"
         config = load_stored(started if started.exists() else self.folder.config)
-        kept = load_record(self.folder.record)
-        return config if kept is None else overlay(config, kept.record)
+        saved = load_record(self.folder.record)
+        return config if saved is None else overlay(config, saved.record)
 
     @cached_property
     def blobs(self) -> BlobStore:
-        """Blob store of the run: the configured one, otherwise the folder's, which may have been moved or copied
-        since."""
+        """Blob store of the run: the configured one, otherwise the folder's own, also after the folder was moved."""
         named = load_stored(self.folder.config).blobs.url if self.folder.config.exists() else self.config.blobs.url
         return BlobStore(named or str(self.folder.path / "blobs"))
 
@@ -60,16 +59,19 @@ class ArchivedVersions:
         """Return a version's number, its policy on the CPU in evaluation mode, and its metadata; -1 is the newest
         version. The policy samples at ``temperature`` (`five.agent.model.temperature`).
 
-        A version older than a surgery is migrated. Raises VersionNotArchived naming the archived ones, ValueError
-        for a version of a schema that the run never had.
+        A version older than a surgery is migrated. Raises VersionNotArchived naming the nearest archived ones, and
+        ValueError for a version of a schema that the run never had.
         """
         known = self.numbers()
-        number = known[-1] if version < 0 and known else version
+        if not known:
+            raise VersionNotArchived(f"run {self.folder.name!r} has no archived versions: those whose number is a "
+                                     f"multiple of store.archive_every ({self.config.store.archive_every}) are "
+                                     "archived while the run trains")
+        number = known[-1] if version < 0 else version
         if number not in known:
             near = sorted(known, key=lambda v: abs(v - version))[:5]
             raise VersionNotArchived(f"version {version} of run {self.folder.name!r} is not archived; nearest "
-                                     "archived versions: "
-                                     f"{', '.join(map(str, sorted(near))) or 'none'}")
+                                     f"archived versions: {', '.join(map(str, sorted(near)))}")
         try:
             arrays, index = tensorfile.parse(self.blobs.get_array(self.blobs.ref(f"{self._prefix}{number:010d}")))
         except BlobMissing as error:
@@ -88,9 +90,9 @@ class ArchivedVersions:
         schema = meta.get("schema", spec.schema)
         if schema == spec.schema:
             return tensors
-        kept = load_record(self.folder.record)
-        if kept is None or schema not in kept.chain.schemas:
+        saved = load_record(self.folder.record)
+        if saved is None or schema not in saved.chain.schemas:
             raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
                              f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
                              f"{self.folder.record.name} up to date while the run is running")
-        return kept.chain.migrate_to_newest(tensors, schema)
+        return saved.chain.migrate_to_newest(tensors, schema)

@@ -25,12 +25,12 @@ TIMED_ITEMS = ("item_boots", "item_magic_wand", "item_power_treads", "item_blink
 
 
 def full_game_config() -> GameConfig:
-    """Return five against five with all heroes, until an Ancient falls; 80 minutes at most."""
+    """Return a game of five against five with all heroes, until an Ancient falls or for 80 minutes."""
     return GameConfig(hero_pool=list(load().heroes), max_game_seconds=4800.0)
 
 
 def quick_game_config() -> GameConfig:
-    """Return a mirror match in the middle lane until two kills or the tower: minutes a game, for thousands of games."""
+    """Return a mirror match in the middle lane, which two kills or a fallen tower end within minutes."""
     return GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30,
                       max_game_seconds=900, neutrals=False, roshan=False, runes=False,
                       observation=ObservationConfig(neutral_creeps=0, buildings=3, wards=0, couriers=0))
@@ -76,20 +76,20 @@ class _GameObserver:
         self.teams = (TeamRecord(), TeamRecord())
         self.first_tower: float | None = None
         self.next_look = 0.0
-        self._towers: tuple[int, int] | None = None
+        self._initial_towers: list[int] | None = None  # of each team, at the first look
         self._held: set[tuple[int, str]] = set()
 
-    def look(self, games: VecGame, place: int) -> None:
+    def look(self, games: VecGame, slot: int) -> None:
         """Read the spectator's view and update the statistics."""
-        seconds = float(games.game_time[place])
-        seen = games.spectate(place)
+        seconds = float(games.game_time[slot])
+        seen = games.spectate(slot)
         units = seen["units"]
-        towers = tuple(sum(u["kind"] == "tower" and u["team"] == team for u in units) for team in range(TEAMS))
-        if self._towers is None:
-            self._towers = (towers[0], towers[1])
+        towers = [sum(u["kind"] == "tower" and u["team"] == team for u in units) for team in range(TEAMS)]
+        if self._initial_towers is None:
+            self._initial_towers = towers
         for team in range(TEAMS):
-            self.teams[team].towers_lost = self._towers[team] - towers[team]
-        if self.first_tower is None and towers != self._towers:
+            self.teams[team].towers_lost = self._initial_towers[team] - towers[team]
+        if self.first_tower is None and towers != self._initial_towers:
             self.first_tower = seconds
         for unit in units:
             if unit["hero"] < 0:
@@ -101,10 +101,10 @@ class _GameObserver:
         for mark in MARKS:
             if seconds >= 60 * mark and mark not in self.teams[0].marks:
                 for team in range(TEAMS):
-                    totals = dict(zip(STATS, games.stats[place, team].mean(0).tolist(), strict=True))
+                    totals = dict(zip(STATS, games.stats[slot, team].mean(0).tolist(), strict=True))
                     self.teams[team].marks[mark] = {name: totals[name] for name in MARKED}
 
-    def roshan(self, taken: npt.NDArray[np.float32], seconds: float) -> None:
+    def count_aegis(self, taken: npt.NDArray[np.float32], seconds: float) -> None:
         """Count a taken Aegis, which is signalled to every hero of the team (``taken`` [2])."""
         for record, got in zip(self.teams, taken.tolist(), strict=True):
             if got > 0:
@@ -130,37 +130,37 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
     playing: dict[int, tuple[int, int, _GameObserver]] = {}
     done: list[BotGameRecord] = []
 
-    def begin(place: int) -> None:
+    def begin(slot: int) -> None:
         if not plan:
             return
         pair, side = plan.pop(0)
-        games.controllers[place, side], games.controllers[place, 1 - side] = BOTS[first], BOTS[second]
-        games.reset_as(place, int(np.random.SeedSequence([seed, pair]).generate_state(1, np.uint64)[0]))
-        playing[place] = (pair, side, _GameObserver())
+        games.controllers[slot, side], games.controllers[slot, 1 - side] = BOTS[first], BOTS[second]
+        games.reset_as(slot, int(np.random.SeedSequence([seed, pair]).generate_state(1, np.uint64)[0]))
+        playing[slot] = (pair, side, _GameObserver())
 
-    for place in range(games.games):
-        begin(place)
+    for slot in range(games.games):
+        begin(slot)
     while playing:
         live = sorted(playing)
         games.step(which=live)
-        for place in live:
-            pair, side, watch = playing[place]
-            over = games.winner[place] != Winner.RUNNING
+        for slot in live:
+            pair, side, watch = playing[slot]
+            over = games.winner[slot] != Winner.RUNNING
             if look:
-                watch.roshan(games.signals[place, :, 0, aegis], float(games.game_time[place]))
-                if over or games.game_time[place] >= watch.next_look:
-                    watch.next_look = float(games.game_time[place]) + LOOK_SECONDS
-                    watch.look(games, place)
+                watch.count_aegis(games.signals[slot, :, 0, aegis], float(games.game_time[slot]))
+                if over or games.game_time[slot] >= watch.next_look:
+                    watch.next_look = float(games.game_time[slot]) + LOOK_SECONDS
+                    watch.look(games, slot)
             if not over:
                 continue
             for team in range(TEAMS):
-                totals = dict(zip(STATS, games.stats[place, team].mean(0).tolist(), strict=True))
+                totals = dict(zip(STATS, games.stats[slot, team].mean(0).tolist(), strict=True))
                 record = watch.teams[team]
-                record.kills = float(games.stats[place, team, :, STATS.index("kills")].sum())
+                record.kills = float(games.stats[slot, team, :, STATS.index("kills")].sum())
                 record.last_hits, record.denies = totals["last_hits"], totals["denies"]
-            done.append(BotGameRecord(pair, side, Winner(int(games.winner[place])), float(games.game_time[place]),
+            done.append(BotGameRecord(pair, side, Winner(int(games.winner[slot])), float(games.game_time[slot]),
                                       watch.teams, watch.first_tower))
             on_game(done[-1])
-            del playing[place]
-            begin(place)
+            del playing[slot]
+            begin(slot)
     return sorted(done, key=lambda g: (g.pair, g.first_side))

@@ -1,4 +1,4 @@
-"""Deaths of heroes in a match: whose blow it was, who was near, and how healthy the hero was before."""
+"""Deaths of heroes in a match: what killed the hero, who was near, and its health before."""
 
 import math
 from collections import Counter, deque
@@ -11,9 +11,9 @@ import numpy as np
 from dota.events import Event, EventKind
 from dota.vec_game import TEAMS, VecGame
 
-NEARBY = 1400.0  # game units: a hero that close takes part in the fight or gets the experience
-BEFORE_SECONDS = 8.0
-SAMPLE_SECONDS = 0.9  # between two looks at the heroes' health
+NEARBY = 1400.0  # world units: a hero that close takes part in the fight or gets the experience
+BEFORE_SECONDS = 8.0  # game time before a death from which the hero's health is taken
+SAMPLE_SECONDS = 0.9  # game time between two samples of the heroes' health
 
 Killer = Literal["hero", "tower", "creep", "neutral", "other"]
 KILLERS: tuple[Killer, ...] = get_args(Killer)
@@ -23,12 +23,12 @@ class Death(NamedTuple):
     """Death of a hero.
 
     Attributes:
-        of_first: a hero of the match's first contestant.
+        of_first: whether the hero is one of the match's first contestant.
         seconds: game time.
-        killer: kind of the unit whose blow it was; a hero's summons count as the hero.
+        killer: kind of the unit that killed it; a hero's summons count as the hero.
         allies: other living heroes of its team within ``NEARBY``.
         enemies: living heroes of the other team within ``NEARBY``.
-        health_before: share of full health up to ``BEFORE_SECONDS`` earlier.
+        health_before: share of full health in the oldest sample of the last ``BEFORE_SECONDS`` in which it lived.
         advance: 0 at its own fountain, 1 at the enemy's.
     """
 

@@ -16,26 +16,27 @@ from five.agent.draft.leaves import Floats, HeroPool, Ints, LeafTable
 from five.agent.model.policy import Policy
 from five.evaluation.line_up_values import BATCH, LineUpReader, PerGameReader, factored_reader
 from five.run import draft_tables
-from five.run.line_ups import HOW
+from five.run.line_ups import METHOD
 from rapid.atomic_file import replacing
 
 CHUNK = 4096  # line-ups between two checks of the time
-KEEP_SECONDS = 60.0  # interval at which an unfinished table is saved
+SAVE_SECONDS = 60.0  # interval at which an unfinished table is saved
 
 
 def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any], *, threads: int = 1,
          partial: Path | None = None, on_progress: Callable[[int, float], None] = lambda done, seconds: None,
          batch: int = BATCH) -> LeafTable:
-    """Return the table, computed by ``threads`` workers; it is equal for any number of them.
+    """Return the table of all line-ups of ``pool``, computed by ``threads`` workers and equal for any number of them.
 
-    An unfinished table is saved to ``partial`` once a minute and resumed; a partial table of another version or pool
-    is discarded. ``on_progress`` receives the line-ups done in this call and the seconds spent on them.
+    ``facts`` are stored with the table; ``batch`` line-ups are evaluated in one forward pass. An unfinished table is
+    saved to ``partial`` once a minute and resumed; a partial table of another version or pool is discarded.
+    ``on_progress`` receives the line-ups done in this call and the seconds spent on them.
     """
-    about = {**facts, **HOW}
+    about = {**facts, **METHOD}
     win = _load_partial(partial, pool, about)
     todo = np.flatnonzero(np.isnan(win))
     chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
-    began = kept = time.monotonic()
+    began = saved = time.monotonic()
     readers: SimpleQueue[LineUpReader] = SimpleQueue()
 
     def work(leaves: Ints) -> tuple[Ints, Floats]:
@@ -56,9 +57,9 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
                 done += len(leaves)
                 now = time.monotonic()
                 on_progress(done, now - began)
-                if partial is not None and now - kept > KEEP_SECONDS:
+                if partial is not None and now - saved > SAVE_SECONDS:
                     _save_partial(partial, LeafTable(pool, win.reshape(pool.shape), about))
-                    kept = now
+                    saved = now
         except BaseException:
             pool_of_threads.shutdown(cancel_futures=True)
             if partial is not None and done:
@@ -83,5 +84,5 @@ def _load_partial(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -
 def _save_partial(partial: Path, leaves: LeafTable) -> None:
     partial.parent.mkdir(parents=True, exist_ok=True)
     with replacing(partial) as file:
-        for piece in draft_tables.file_of(leaves):
+        for piece in draft_tables.serialize(leaves):
             file.write(piece)

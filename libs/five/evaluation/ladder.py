@@ -93,7 +93,7 @@ class OfflineLadder:
 
             def on_game(game: MatchGame, ids: dict[tuple[int, int], str] = ids) -> None:
                 self._apply_rows(ladder, ladder.report_game(ids[game.pair, game.side], game.score, game.seconds,
-                                                   game.statistics[0].tolist()))
+                                                            game.statistics[0].tolist()))
 
             path = archive.folder.path / "replays" / f"{names[0]}.replay"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ class OfflineLadder:
                 replay.save(path, final)
 
             match = play_planned(archive.config.game, first, second, list(ids), games[0].seed % 2**32, on_game=on_game,
-                               record=record if wanted else None)
+                                 record=record if wanted else None)
             won, drawn, lost = match.counts
             say(f"{names[0]} against {names[1]}: {won} won, {drawn} drawn, {lost} lost")
 

@@ -1,4 +1,4 @@
-"""Win probabilities of line-ups by a policy: from a game of each, or combined from what each team sees."""
+"""Win probabilities of line-ups by a policy: from a game of each, or factored into a part for each team."""
 
 import logging
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from five.run.line_ups import LineUps
 
 log = logging.getLogger(__name__)
 BATCH = 32  # line-ups of one forward pass; more would exceed a core's cache
-PAIRS = 256  # line-ups of one pass of the layers after the sum of two parts
-WORTH = 4  # line-ups for each game, above which factoring is faster
-CHECKED = 32  # line-ups that are verified against real games
-APART = 1e-4, 0.02  # largest difference in float32, and in bfloat16
+FACTORED_BATCH = 256  # line-ups of one pass of the layers after the sum of two parts
+MIN_LINE_UPS_PER_GAME = 4  # factoring is faster from so many on; it plays one game for each set of heroes and side
+VERIFIED_LINE_UPS = 32  # compared with real games
+TOLERANCES = 1e-4, 0.02  # largest difference of a probability in float32, and in bfloat16
 
 
 class LineUpReader(Protocol):
@@ -44,7 +44,7 @@ class PerGameReader:
         return np.concatenate([self._read_batch(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
 
     def _read_batch(self, leaves: Ints) -> Floats:
-        seen = _tensors(self._policy, self._line_ups.seen(leaves))
+        seen = _tensors(self._policy, self._line_ups.observe(leaves))
         acted = self._policy.act(seen, self._policy.initial_state(len(leaves) * TEAMS), greedy=True)
         heads = acted.aux["win_probability"].float().cpu().numpy()
         return win_from_heads(heads.reshape(len(leaves), TEAMS, -1))
@@ -58,7 +58,7 @@ class FactoredReader:
 
     def __init__(self, policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> None:
         self._pool = pool
-        self._opening = FactoredWinHead(policy)
+        self._win_head = FactoredWinHead(policy)
         line_ups = LineUps(evaluation_game(game), pool, batch)
         sets = pool.radiant
         shape = (TEAMS, len(sets), pool.team, policy.config.lstm_input)
@@ -69,17 +69,18 @@ class FactoredReader:
             for at in range(0, len(sets), batch):
                 these = slice(at, min(at + batch, len(sets)))
                 teams = [sets.members[these], rivals[these]]
-                seen = line_ups.seen_by(np.stack(teams if side == 0 else teams[::-1], axis=1))
-                own, enemies = self._opening.encode(_tensors(policy, seen))
+                seen = line_ups.observe_teams(np.stack(teams if side == 0 else teams[::-1], axis=1))
+                own, enemies = self._win_head.encode(_tensors(policy, seen))
                 self._own[side, these] = own.view(-1, TEAMS, *own.shape[1:])[:, side]
                 self._enemies[1 - side, these] = enemies.view(-1, TEAMS, *own.shape[1:])[:, 1 - side]
 
     def read(self, leaves: Ints) -> Floats:
-        return np.concatenate([self._read_batch(leaves[at:at + PAIRS]) for at in range(0, len(leaves), PAIRS)])
+        return np.concatenate([self._read_batch(leaves[at:at + FACTORED_BATCH])
+                               for at in range(0, len(leaves), FACTORED_BATCH)])
 
     def _read_batch(self, leaves: Ints) -> Floats:
         sides = [torch.from_numpy(numbers).to(self._own.device) for numbers in self._pool.sets(leaves)]
-        heads = [self._opening.win_probability(self._own[side][sides[side]], self._enemies[side][sides[1 - side]])
+        heads = [self._win_head.win_probability(self._own[side][sides[side]], self._enemies[side][sides[1 - side]])
                  for side in range(TEAMS)]
         return win_from_heads(torch.stack(heads, 1).cpu().numpy())
 
@@ -89,15 +90,15 @@ def factored_reader(policy: Policy, game: GameConfig, pool: HeroPool, batch: int
 
     None if games are as fast, or if an observation does not factor because it depends on both teams together.
     """
-    if pool.line_ups < WORTH * TEAMS * len(pool.radiant):
+    if pool.line_ups < MIN_LINE_UPS_PER_GAME * TEAMS * len(pool.radiant):
         return None
     parts = FactoredReader(policy, game, pool, batch)
-    some = np.random.default_rng(0).choice(pool.line_ups, min(CHECKED, pool.line_ups), replace=False)
-    off = float(np.abs(parts.read(some) - PerGameReader(policy, game, pool, batch).read(some)).max())
-    if off <= APART[policy.config.precision == "bfloat16"]:
+    some = np.random.default_rng(0).choice(pool.line_ups, min(VERIFIED_LINE_UPS, pool.line_ups), replace=False)
+    difference = float(np.abs(parts.read(some) - PerGameReader(policy, game, pool, batch).read(some)).max())
+    if difference <= TOLERANCES[policy.config.precision == "bfloat16"]:
         return parts
     log.warning("factored win probabilities differ from real games by %.5f: each line-up is evaluated in its own game",
-                off)
+                difference)
     return None
 
 

@@ -1,14 +1,14 @@
 """Matches in this process: policies and the game's bots against each other, in pairs of games with sides swapped.
 
-Both games of a pair have one seed, hence the same line-ups and map events; the first contestant plays Radiant in one
-and Dire in the other. The games are planned in advance and each is played to its end: stopping at the first results
-would overcount short games.
+Both games of a pair have one seed, which gives them the same line-ups and map events. The first contestant plays
+Radiant in one and Dire in the other. The games are planned in advance and each is played to its end: stopping at the
+first results would overcount short games.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from dota.config import GameConfig, evaluation_game
 from dota.replay import Replay
+from dota.spaces import ActionPart
 from dota.vec_game import BOTS, STATS, TEAMS, Controller, VecGame, Winner
 from five.agent.compute import torch_threads
 from five.agent.model.policy import Policy
@@ -26,9 +27,10 @@ Floats = npt.NDArray[np.float64]
 OnStep = Callable[[VecGame, int, int], None]
 """Receives the games, the env slot of one that has just played a timestep, and the side of the first contestant."""
 
-# Parameters above which several threads are faster. `Policy.act` of 32 team-steps on one and on two threads of an Intel
-# Xeon (torch 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
-LARGE = 5_000_000
+# Parameters from which on several threads are faster. `Policy.act` of 32 team-steps took, on one and on two threads of
+# an Intel Xeon (torch 2.13.0): 8.9 and 11.5 ms with 0.5 million, 13.4 and 26.3 with 2.9, 140 and 92 with 13.
+MULTITHREAD_PARAMETERS = 5_000_000
+SEED_STREAM = 0x6D61  # keeps the games' seeds apart from other uses of a match's seed
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
 def _threads(*contestants: Contestant) -> int:
     """Return the number of PyTorch threads that suits the contestants' networks."""
     sizes = [sum(p.numel() for p in c.policy.parameters()) for c in contestants if c.policy is not None]
-    return 1 if max(sizes, default=0) < LARGE else torch.get_num_threads()
+    return 1 if max(sizes, default=0) < MULTITHREAD_PARAMETERS else torch.get_num_threads()
 
 
 class _MatchPlayer:
@@ -146,7 +148,7 @@ class _MatchPlayer:
         self._games = games
         self._contestants = (first, second)
         self._plan = plan
-        self._seeds = np.random.SeedSequence([seed, 0x6D61])
+        self._seed = seed
         self._generator = torch.Generator().manual_seed(seed)
         self._greedy = greedy
         self._on_game = on_game
@@ -156,67 +158,62 @@ class _MatchPlayer:
         self._playing: dict[int, tuple[int, int]] = {}  # env slot -> pair, side of the first contestant
         self._states: list[dict[str, Tensor]] = [
             c.policy.initial_state(games.games) if c.policy is not None else {} for c in self._contestants]
-        self._actions = np.zeros((games.games, TEAMS, games.layout.heroes, 6), np.int16)
+        self._actions = np.zeros((games.games, TEAMS, games.layout.heroes, len(ActionPart)), np.int16)
         self._match = PairedMatch(first.name, second.name)
 
     def run(self) -> PairedMatch:
-        for place in range(self._games.games):
-            self._begin_game(place)
+        for slot in range(self._games.games):
+            self._begin_game(slot)
         while self._playing:
             self._act()
             live = sorted(self._playing)
             self._games.step(self._actions, live)
-            for place in live:
+            for slot in live:
                 if self._on_step is not None:
-                    self._on_step(self._games, place, self._playing[place][1])
-                if self._games.winner[place] != Winner.RUNNING:
-                    self._end(place)
-                    self._begin_game(place)
+                    self._on_step(self._games, slot, self._playing[slot][1])
+                if self._games.winner[slot] != Winner.RUNNING:
+                    self._end(slot)
+                    self._begin_game(slot)
         return self._match
 
-    def _begin_game(self, place: int) -> None:
+    def _begin_game(self, slot: int) -> None:
         if not self._plan:
             return
         pair, side = self._plan.popleft()
         # Not spawn(): both games of a pair need one seed, whatever the order of their starts.
-        seed = int(np.random.SeedSequence([*self._entropy, pair]).generate_state(1, np.uint64)[0])
+        seed = int(np.random.SeedSequence([self._seed, SEED_STREAM, pair]).generate_state(1, np.uint64)[0])
         for index, contestant in enumerate(self._contestants):
-            self._games.controllers[place, side if index == 0 else 1 - side] = contestant.controller
+            self._games.controllers[slot, side if index == 0 else 1 - side] = contestant.controller
             for state in self._states[index].values():
-                state[place] = 0.0
-        self._games.reset_as(place, seed)
+                state[slot] = 0.0
+        self._games.reset_as(slot, seed)
         if self._record is not None and self._replay is None:
-            self._replay = (place, self._games.record(place))
-        self._playing[place] = (pair, side)
-
-    @property
-    def _entropy(self) -> Sequence[int]:
-        entropy: Any = self._seeds.entropy
-        return [int(e) for e in entropy]
+            self._replay = (slot, self._games.record(slot))
+        self._playing[slot] = (pair, side)
 
     def _act(self) -> None:
-        places = np.array(sorted(self._playing), np.int64)
-        sides = np.array([self._playing[int(p)][1] for p in places], np.int64)
+        slots = np.array(sorted(self._playing), np.int64)
+        sides = np.array([self._playing[int(slot)][1] for slot in slots], np.int64)
         for index, contestant in enumerate(self._contestants):
             if contestant.policy is None:
                 continue
             teams = sides if index == 0 else 1 - sides
-            observation = {name: torch.from_numpy(array[places, teams]) for name, array in self._games.obs.items()}
-            rows = torch.from_numpy(places)
+            observation = {name: torch.from_numpy(array[slots, teams]) for name, array in self._games.obs.items()}
+            rows = torch.from_numpy(slots)
             before = {name: state[rows] for name, state in self._states[index].items()}
             acted = contestant.policy.act(observation, before, generator=self._generator, greedy=self._greedy)
             for name, state in self._states[index].items():
                 state[rows] = acted.state[name]
-            self._actions[places, teams] = acted.actions.numpy()
+            self._actions[slots, teams] = acted.actions.numpy()
 
-    def _end(self, place: int) -> None:
-        pair, side = self._playing.pop(place)
-        winner = int(self._games.winner[place])
+    def _end(self, slot: int) -> None:
+        pair, side = self._playing.pop(slot)
+        winner = int(self._games.winner[slot])
         score = 0.5 if winner == Winner.DRAW else float(winner - 1 == side)
-        by_side = self._games.stats[place].mean(axis=1)
-        game = MatchGame(pair, side, score, float(self._games.game_time[place]), by_side[[side, 1 - side]].copy())
+        by_side = self._games.stats[slot].mean(axis=1)
+        game = MatchGame(pair, side, score, float(self._games.game_time[slot]), by_side[[side, 1 - side]].copy())
         self._match.games.append(game)
-        if self._replay is not None and self._replay[0] == place and self._record is not None:
-            self._record(self._replay[1], self._games.hash(place))
+        if self._replay is not None and self._replay[0] == slot and self._record is not None:
+            self._record(self._replay[1], self._games.hash(slot))
             self._record = None
         self._on_game(game)

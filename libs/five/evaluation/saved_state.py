@@ -65,7 +65,9 @@ def load_evidence(path: Path) -> DraftEvidence:
     except FileNotFoundError:
         return DraftEvidence(())
     except RecursionError:
-        raise ValueError(f"{path} is not draft evidence: it is nested too deep") from None
+        raise ValueError(f"{path}: not draft evidence: it is nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def load_record(path: Path) -> SavedRecord | None:

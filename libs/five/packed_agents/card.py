@@ -97,10 +97,6 @@ class AgentCard(Document):
     check: CheckGame
     weaknesses: Annotated[list[Text], Field(min_length=1, max_length=32)]
 
-    def score_against(self, bot: str) -> BotScore | None:
-        """Return the result against a bot; None if it was not played."""
-        return next((score for score in self.scores if score.against == bot), None)
-
 
 def card_text(card: AgentCard) -> str:
     """Return the contents of ``card.md``."""

@@ -1,4 +1,4 @@
-"""A packed agent as the archive of one version, whose draft tables are kept in the user's cache folder."""
+"""Archive of one version made from a packed agent, with draft tables in the user's cache folder."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from rapid.blobs import BlobStore
 
 @dataclass(frozen=True)
 class AgentArchive:
-    """Archive of the agent's only version, as `five.evaluation.archived_versions.ArchivedVersions` is of a run's."""
+    """Archive of a packed agent's only version. It has the part of the interface of
+    `five.evaluation.archived_versions.ArchivedVersions` that drafts need."""
 
     agent: PackedAgent
 
@@ -36,7 +37,7 @@ class AgentArchive:
         return BlobStore(str(self.folder.path / "blobs"))
 
     def numbers(self) -> list[int]:
-        """Return the number of the agent's version."""
+        """Return the number of the agent's version, as a list."""
         return [self.agent.card.training.version]
 
     def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:

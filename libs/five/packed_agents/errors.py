@@ -21,4 +21,4 @@ def read_bytes(path: Path, limit: int) -> bytes:
             raise damaged(path, f"{size} bytes, at most {limit} are allowed")
         return path.read_bytes()
     except OSError as error:
-        raise AgentUnavailable(f"{path}: {error.strerror}: a packed agent's folder has this file") from None
+        raise AgentUnavailable(f"{path}: {error.strerror}: every packed agent's folder must have this file") from None

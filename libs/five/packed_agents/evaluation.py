@@ -1,4 +1,4 @@
-"""Play of a packed agent's evaluation games, in this process or in several.
+"""Evaluation games of a packed agent against the bots, played in this process or in several.
 
 Each game is appended to a journal in the run's folder when it ends, so that an interrupted evaluation continues.
 """
@@ -49,9 +49,9 @@ class Chunk(NamedTuple):
 
 
 def journal_path(run: Path, weights: WeightsFile) -> Path:
-    """Return the journal of the evaluation games of weights in a run's folder, under the present rules."""
-    warmth = "" if weights.temperature == 1 else f"-temperature-{weights.temperature:g}"
-    return run / "agent-games" / f"{weights.sha256[:16]}-rules-{REVISION}{warmth}.jsonl"
+    """Return the path of the journal in a run's folder for the games of these weights under the present rules."""
+    suffix = "" if weights.temperature == 1 else f"-temperature-{weights.temperature:g}"
+    return run / "agent-games" / f"{weights.sha256[:16]}-rules-{REVISION}{suffix}.jsonl"
 
 
 def recorded_games(path: Path, weights: WeightsFile, seed: int) -> EvaluationGames:
@@ -66,7 +66,7 @@ def recorded_games(path: Path, weights: WeightsFile, seed: int) -> EvaluationGam
 
 def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processes: int = 1,
                say: Callable[[str], None] = lambda text: None) -> None:
-    """Play what a journal lacks of ``pairs`` pairs of games against each bot."""
+    """Play ``pairs`` pairs of games against each bot, except those that the journal at ``path`` has already."""
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(path)
 
@@ -105,7 +105,7 @@ def _missing_chunks(journal: Journal, seed: int, pairs: int, size: int) -> Itera
 
 
 def _play_chunk(path: Path, sha256: str, spec: str, temperature: float, chunk: Chunk) -> list[GameRow]:
-    """Play a chunk in a process of its own."""
+    """Play a chunk in a worker process."""
     torch.set_num_threads(1)
     weights = WeightsFile(path, sha256, AgentSpec.from_json(spec), temperature)
     rows: list[GameRow] = []

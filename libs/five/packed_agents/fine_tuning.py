@@ -24,8 +24,6 @@ from five.services.optimizer.stored_arrays import SampleCollator
 from rapid import tensorfile
 from rapid.blobs import BlobStore
 
-EVENT = "run.started_from_agent"
-
 
 def fine_tuning_config(agent: PackedAgent, preset: str | None, overrides: Sequence[str]) -> RunConfig:
     """Return the configuration of a run that continues an agent: its game and model, and the other sections of a

@@ -116,7 +116,7 @@ class PackedAgent:
 
     @property
     def rule_changes(self) -> list[str]:
-        """Changes of the game's rules since the evaluation; the scores are of the game before them."""
+        """Changes of the game's rules since the evaluation. The scores do not include their effect."""
         return list(changes_since(self.card.rules))
 
     @property
@@ -125,13 +125,13 @@ class PackedAgent:
         return self.path / self.card.replay_file
 
     def tensors(self) -> dict[str, Array]:
-        """Return the tensors of the agent as a version has them, of the temperature of training."""
+        """Return the stored tensors by name, float32 and float64; their policy has the temperature of training."""
         return read_weights(self.path / WEIGHTS, self.spec, self.card.weights_sha256)
 
     def tensors_for(self, target: AgentSpec) -> dict[str, Array]:
-        """Return the tensors, brought over to another game or model by surgery.
+        """Return the tensors, migrated to another game or model by surgery.
 
-        Raises AgentUnavailable with the reason where no surgery step can do that.
+        Raises AgentUnavailable with the reason if no surgery step can do that.
         """
         tensors = self.tensors()
         if target.schema == self.spec.schema:

@@ -11,6 +11,7 @@ from dota.replay import Replay
 from dota.rule_changes import REVISION
 from dota.vec_game import BOTS, TEAMS
 from five import yaml_core
+from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, play_planned
@@ -23,7 +24,7 @@ from five.packed_agents.folder import CARD, CONFIG, GAMES, WEIGHTS, PackedAgent
 from five.packed_agents.games import EvaluationGames
 from five.packed_agents.weights import write_weights
 from five.run.config import RunConfig
-from five.run.load import renamed, validate
+from five.run.load import rename, validate
 from rapid.atomic_file import replace_text
 
 REPLAY_AGAINST = "scripted"
@@ -55,12 +56,12 @@ class PackRequest:
 def portable_config(config: RunConfig, name: str) -> RunConfig:
     """Return a run's configuration without the addresses, files and secrets of its machine."""
     tree = config.model_dump(mode="json", by_alias=True)
-    kept: dict[str, Any] = {section: tree[section] for section in TRAINING_SECTIONS}
-    kept["store"] = {"archive_every": tree["store"]["archive_every"]}
-    kept["services"] = {
+    portable: dict[str, Any] = {section: tree[section] for section in TRAINING_SECTIONS}
+    portable["store"] = {"archive_every": tree["store"]["archive_every"]}
+    portable["services"] = {
         service: {key: value for key, value in tree["services"][service].items() if key not in ADDRESSES}
         for service in SERVICES}
-    return renamed(validate(kept, name), name)
+    return rename(validate(portable, name), name)
 
 
 def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Callable[[str], None] = lambda text: None
@@ -68,7 +69,7 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
     """Pack a version into the folder ``into``/NAME, which appears at once when everything is written.
 
     The evaluation plays the rounded weights that are packed. Raises AgentUnavailable for a name that exists and for
-    weights without evaluation games; VersionNotArchived; RunInUse while another process plays them.
+    weights without evaluation games; VersionNotArchived; RunInUse while another process plays the same games.
     """
     target = into / request.name
     if target.exists():
@@ -104,7 +105,7 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
             replay_file=replay,
             check=play_check(policy, config.game, timesteps=check_timesteps(spec)), weaknesses=list(request.weaknesses))
         replace_text(partial / CARD, card_text(card))
-        PackedAgent(partial).policy()  # what was written can be read
+        PackedAgent(partial).policy()  # raises if a file that was just written cannot be read
         partial.chmod(0o755)
         try:
             partial.rename(target)
@@ -150,7 +151,7 @@ def _require_all_bots(games: EvaluationGames, number: int, request: PackRequest)
             f"--games {count or 100} plays {count or 100} games against each bot, and continues after an interruption")
 
 
-def _record(policy: Any, config: RunConfig, seed: int, path: Path) -> None:
+def _record(policy: Policy, config: RunConfig, seed: int, path: Path) -> None:
     """Record a game of the agent as the Radiant."""
     def save(replay: Replay, final: int) -> None:
         replay.save(path, final)

@@ -10,15 +10,18 @@ from five.agent.compute import torch_threads
 from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
-from five.evaluation.match import LARGE
+from five.evaluation.match import MULTITHREAD_PARAMETERS
 
 
 def policy_of(spec: AgentSpec, tensors: Mapping[str, Any]) -> Policy:
-    """Return a policy with these tensors, on the CPU in evaluation mode and float32."""
+    """Return a policy on the CPU, in evaluation mode and float32.
+
+    ``tensors`` are a version's by name: float32 parameters and float64 statistics.
+    """
     model = spec.model.model_copy(update={"precision": "float32"})
     policy = Policy(Layout(spec.game), model).eval().requires_grad_(False)
     policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
-    if spec.parameters < LARGE:
-        with torch_threads(1):  # the native actor, which has one thread
+    if spec.parameters < MULTITHREAD_PARAMETERS:
+        with torch_threads(1):  # `freeze` supports policies only while PyTorch has one thread
             freeze(policy)
     return policy

@@ -59,7 +59,8 @@ def _progress(folder: RunFolder, version: int) -> dict[str, Any]:
             return {} if not older else {
                 "hero_steps": int(older[-1]["hero_steps"]),
                 "hours": round((60 * older[-1]["minutes"] - older[-1]["stopped_seconds"]) / 3600, 2)}
-        # Minutes are those since the run began. A longer gap than a version took is a time in which it did not train.
+        # Minutes count from the start of the run. If much more time passed between two versions than the training of
+        # the second took, the run was stopped in between.
         gaps = [60 * (row["minutes"] - before["minutes"]) - row.get("seconds", math.inf)
                 for before, row in pairwise(upto)]
         stopped = saved.get("stopped_seconds", 0.0) + sum(gap for gap in gaps if gap > STOP_SECONDS)

@@ -22,12 +22,6 @@ PARAMETER_TAG, STATISTIC_TAG = "BF16", "F64"
 Array = npt.NDArray[Any]
 
 
-def round_parameters(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return a version's tensors with float32 parameters rounded to bfloat16, as a packed agent has them."""
-    return {name: from_bfloat16(to_bfloat16(array)) if array.dtype == np.float32 else array
-            for name, array in tensors.items()}
-
-
 def write_weights(path: Path, tensors: Mapping[str, Array]) -> str:
     """Write a version's tensors, float32 parameters as bfloat16. Return the file's SHA-256 in hex."""
     rounded = [name for name, array in tensors.items() if array.dtype == np.float32]
@@ -56,7 +50,7 @@ def read_weights(path: Path, spec: AgentSpec, sha256: str) -> dict[str, Array]:
             file.seek(0)
             data = np.fromfile(file, np.uint8)
     except OSError as error:
-        raise AgentUnavailable(f"{path}: {error.strerror}: a packed agent's folder has this file") from None
+        raise AgentUnavailable(f"{path}: {error.strerror}: every packed agent's folder must have this file") from None
     except ValueError as error:
         raise damaged(path, error) from None
     found = hashlib.sha256(data.data).hexdigest()

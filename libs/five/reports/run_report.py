@@ -165,7 +165,7 @@ def headline(run: RunRecords) -> list[tuple[str, str]]:
         last = recent[0]
         out.append(("version", str(last.get("version", "?"))))
         if "hero_steps" in last:
-            out.append(("hero-steps learned from", f"{last['hero_steps']:,.0f}"))
+            out.append(("hero-steps received", f"{last['hero_steps']:,.0f}"))
         for key, name in (("staleness_median", "median staleness"), ("reuse", "sample reuse")):
             values = [r[key] for r in recent if r.get(key) is not None]
             if values:

@@ -18,13 +18,18 @@ from rapid import tensorfile
 from rapid.blobs import BlobStore
 
 ARRAY = "win"
-MAX_HEADER = 1 << 16  # largest header of a table's file
-MAX_TABLE = 1 << 30  # largest table that is read
-KEPT = 8  # newest tables of the run's own pool
+MAX_HEADER = 1 << 16  # bytes that are read to find a table's facts
+MAX_TABLE = 1 << 30  # bytes of the largest table that is read
+MAX_LINE_UPS = (MAX_TABLE - MAX_HEADER) // 4  # float32 each
+KEPT_TABLES = 8  # newest tables of the run's own pool
 
 
 def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
-    """Return the pool that a game's teams draft from, or that of ``heroes``. Raises DraftError."""
+    """Return the pool that a game's teams draft from, or that of ``heroes``.
+
+    Raises DraftError for a mirror match, for heroes outside the game's pool, for too few, and for so many that a table
+    of their line-ups would exceed `MAX_TABLE`.
+    """
     if game.mirror_match:
         raise DraftError("game.mirror_match is on: both teams play the same heroes, so there is no draft")
     unknown = [hero for hero in heroes or () if hero not in game.hero_pool]
@@ -32,9 +37,13 @@ def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
         raise DraftError(f"{', '.join(unknown)}: not in game.hero_pool, so the agent has never played it; allowed are "
                          f"{', '.join(game.hero_pool)}")
     try:
-        return HeroPool.from_game(heroes or list(game.hero_pool), game.heroes_per_team)
+        pool = HeroPool.from_game(heroes or list(game.hero_pool), game.heroes_per_team)
     except ValueError as error:
         raise DraftError(str(error)) from None
+    if pool.line_ups > MAX_LINE_UPS:
+        raise DraftError(f"{len(pool.heroes)} heroes, {pool.team} a side, have {pool.line_ups:,} line-ups: at most "
+                         f"{MAX_LINE_UPS:,} fit into a table; name fewer heroes (five draft --pool)")
+    return pool
 
 
 def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
@@ -42,12 +51,12 @@ def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
     name = f"version-{version}"
     if pool == HeroPool.from_game(list(game.hero_pool), game.heroes_per_team):
         return name
-    said = json.dumps([list(pool.heroes), pool.team, pool.shared])
-    return f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    identity = json.dumps([list(pool.heroes), pool.team, pool.shared])
+    return f"{name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
 
-def file_of(leaves: LeafTable) -> list[memoryview]:
-    """Return a table as the pieces of its file."""
+def serialize(leaves: LeafTable) -> list[memoryview]:
+    """Return a table as the pieces of its file, which `parse` reads."""
     pool = leaves.pool
     about = {"heroes": list(pool.heroes), "team": pool.team, "shared": pool.shared, "facts": leaves.facts}
     return list(tensorfile.file_pieces({ARRAY: np.asarray(leaves.win, np.float32)}, about))
@@ -72,7 +81,7 @@ def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
 
 
 class DraftTableStore:
-    """Tables of one run. Calls block."""
+    """Draft tables of one run in its blob store. Calls block."""
 
     def __init__(self, blobs: BlobStore, run: str) -> None:
         self._blobs = blobs
@@ -80,7 +89,7 @@ class DraftTableStore:
 
     def put(self, name: str, leaves: LeafTable) -> None:
         """Store a table under a name."""
-        self._blobs.put(file_of(leaves), self._folder + name)
+        self._blobs.put(serialize(leaves), self._folder + name)
 
     def names(self) -> list[str]:
         """Return the names of the stored tables, the newest version first."""
@@ -106,7 +115,7 @@ class DraftTableStore:
         header = tensorfile.header_bytes(start, ref.size)
         return dict(tensorfile.parse_header(start[8:header], ref.size - header).meta)
 
-    def forget_old(self, keep: int = KEPT) -> None:
+    def forget_old(self, keep: int = KEPT_TABLES) -> None:
         """Remove all but the newest tables of the run's own pool. Requested tables of other pools stay."""
         own = [name for name in self.names() if name.count("-") == 1]
         for name in own[keep:]:

@@ -26,7 +26,7 @@ class ConfigDifference(NamedTuple):
     record: Any
 
 
-def recorded(config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+def record_trees(config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the trees that a run's record holds: ``game``, and ``model`` without `COMPUTATION_KEYS`."""
     tree = config.model_dump(mode="json", by_alias=True)
     return tree["game"], {key: value for key, value in tree["model"].items() if key not in COMPUTATION_KEYS}
@@ -52,7 +52,7 @@ def drift(config: RunConfig, record: RunRecord) -> list[ConfigDifference]:
     """Return the differences between a file's configuration and the record that overrides it, by key path."""
     effective = overlay(config, record)
     found: list[ConfigDifference] = []
-    for section, mine, theirs in zip(("game", "model"), recorded(config), recorded(effective), strict=True):
+    for section, mine, theirs in zip(("game", "model"), record_trees(config), record_trees(effective), strict=True):
         found += differences(section, mine, theirs)
     return found
 

@@ -9,8 +9,8 @@ from dota.config import GameConfig
 from dota.vec_game import TEAMS, VecGame
 from five.agent.draft.leaves import HeroPool, Ints
 
-# Method that computes the leaves; stored in their table.
-HOW = {"randomised": False, "observation": "the first of the game, both teams'"}
+# Facts about the method that computes a table, which the table stores.
+METHOD = {"randomised": False, "observation": "the first of the game, both teams'"}
 
 
 class LineUps:
@@ -22,15 +22,17 @@ class LineUps:
         self._pool = pool
         self._numbers = np.array([self._vec.heroes.index(hero) for hero in pool.heroes], np.int16)
 
-    def seen(self, leaves: Ints) -> dict[str, npt.NDArray[Any]]:
-        """Return both teams' first observations of leaves (their numbers, [k]): arrays [k * TEAMS, ...], valid until
-        the next call."""
-        return self.seen_by(self._pool.teams(leaves))
+    def observe(self, leaves: Ints) -> dict[str, npt.NDArray[Any]]:
+        """Return both teams' first observations of leaves (their numbers, int64 [k]).
 
-    def seen_by(self, teams: Ints) -> dict[str, npt.NDArray[Any]]:
-        """Return the observations of teams int64 [k, TEAMS, team], ascending indices into the pool's heroes, as `seen`
-        does."""
-        for place, line_up in enumerate(np.ascontiguousarray(self._numbers[teams])):
-            self._vec.reset_as(place, 0, line_up)
+        The arrays [k * TEAMS, ...] by name have both teams of a leaf in a row and are valid until the next call.
+        """
+        return self.observe_teams(self._pool.teams(leaves))
+
+    def observe_teams(self, teams: Ints) -> dict[str, npt.NDArray[Any]]:
+        """Return observations as `observe` does, of teams given as ascending indices into the pool's heroes, int64
+        [k, TEAMS, team]."""
+        for slot, line_up in enumerate(np.ascontiguousarray(self._numbers[teams])):
+            self._vec.reset_as(slot, 0, line_up)
         k = len(teams)
         return {name: array[:k].reshape(k * TEAMS, *array.shape[2:]) for name, array in self._vec.obs.items()}

@@ -90,14 +90,14 @@ def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
         raise ConfigError(explain(error, where), (".".join(map(str, p["loc"])) for p in error.errors())) from None
 
 
-def renamed(config: RunConfig, name: str) -> RunConfig:
+def rename(config: RunConfig, name: str) -> RunConfig:
     """Return the configuration under another name. Raises ConfigError for an invalid one."""
     return validate({**config.model_dump(mode="json", by_alias=True), "name": name}, f"run {name!r}")
 
 
 def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """Return a copy of ``tree`` with each ``a.b=c`` set, parsed by `value_of`. Raises ConfigError."""
-    result = _copy(tree)
+    result = _copy_sections(tree)
     for text in overrides:
         path, equals, value = text.partition("=")
         keys = path.strip().split(".")
@@ -159,8 +159,8 @@ def explain(error: ValidationError, where: str) -> str:
     for problem in error.errors():
         path = ".".join(str(part) for part in problem["loc"]) or "(top)"
         if problem["type"] == "extra_forbidden":
-            if renamed := refusal(re.sub(r"\.\d+(?=\.|$)", "[]", path)):
-                lines.append(f"  {renamed}")
+            if reason := refusal(re.sub(r"\.\d+(?=\.|$)", "[]", path)):
+                lines.append(f"  {reason}")
                 continue
             known = _keys_at(problem["loc"][:-1])
             close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
@@ -224,12 +224,13 @@ def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``above`` merged over ``below``: mappings key by key, other values whole."""
-    merged = _copy(below)
+    merged = _copy_sections(below)
     for key, value in above.items():
         under = merged.get(key)
         merged[key] = _merge(under, value) if isinstance(under, dict) and isinstance(value, Mapping) else value
     return merged
 
 
-def _copy(tree: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
+def _copy_sections(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a tree of sections. Lists are shared, because overrides replace them whole."""
+    return {k: _copy_sections(v) if isinstance(v, Mapping) else v for k, v in tree.items()}

@@ -44,10 +44,19 @@ REQUIRED = "required"
 
 
 @dataclass(frozen=True)
-class Key:
-    """A key: dotted ``path`` (``[]`` after a list of sections), type and bounds, default, unit of a number (""
-    otherwise), meaning, source of the default, and its class (module.Class). ``presets``: the values of presets that
-    differ."""
+class KeyReference:
+    """Reference of one key.
+
+    Attributes:
+        path: dotted path, with ``[]`` after a list of sections.
+        type: type and bounds.
+        default: default value as YAML, or `REQUIRED`.
+        unit: unit of a number, "" of other values.
+        meaning: the key's description.
+        source: source of the default.
+        defined: class that defines the key, module.Class.
+        presets: values of the presets that differ from the default, by preset.
+    """
 
     path: str
     type: str
@@ -60,21 +69,21 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Section:
-    """A section: dotted path ("" for the root), meaning and own keys."""
+class SectionReference:
+    """Reference of one section: dotted path ("" for the root), meaning and own keys."""
 
     path: str
     meaning: str
-    keys: tuple[Key, ...]
+    keys: tuple[KeyReference, ...]
 
 
-def reference(presets: Mapping[str, RunConfig] | None = None) -> list[Section]:
+def reference(presets: Mapping[str, RunConfig] | None = None) -> list[SectionReference]:
     """Return every section in order of the classes; each key is in exactly one. ``presets``: configurations by name."""
     trees = {name: config.model_dump(mode="json", by_alias=True) for name, config in (presets or {}).items()}
     return list(_sections(RunConfig, "", RunConfig().model_dump(mode="json", by_alias=True), trees))
 
 
-def _sections(kind: type[BaseModel], path: str, default: Any, trees: Mapping[str, Any]) -> Iterator[Section]:
+def _sections(kind: type[BaseModel], path: str, default: Any, trees: Mapping[str, Any]) -> Iterator[SectionReference]:
     keys, below = [], []
     for name, info in kind.model_fields.items():
         key = f"{path}.{info.alias or name}".lstrip(".")
@@ -88,23 +97,23 @@ def _sections(kind: type[BaseModel], path: str, default: Any, trees: Mapping[str
             # An item of a list, or an absent section, has the defaults of its class.
             inside = value if isinstance(value, dict) else None
             below.append((section, f"{key}[]" if many else key, inside, under if inside is not None else {}))
-    yield Section(path, " ".join((kind.__doc__ or "").split()), tuple(keys))
+    yield SectionReference(path, " ".join((kind.__doc__ or "").split()), tuple(keys))
     for section, at, value, under in below:
         yield from _sections(section, at, value, under)
 
 
 def _key(kind: type[BaseModel], path: str, info: FieldInfo, value: Any, known: bool,
-         presets: Mapping[str, Any]) -> Key:
+         presets: Mapping[str, Any]) -> KeyReference:
     if not known:
         value = info.get_default(call_default_factory=True)
-        default = REQUIRED if value is PydanticUndefined else written(value)
+        default = REQUIRED if value is PydanticUndefined else format_value(value)
     else:
-        default = written(value)
+        default = format_value(value)
     words, numeric = type_of(info.annotation), _numeric(info.annotation)
-    others = {name: written(v) for name, v in presets.items() if written(v) != default}
+    others = {name: format_value(v) for name, v in presets.items() if format_value(v) != default}
     source = "" if default == REQUIRED else SOURCES.get(path, OWN)
-    return Key(path, words + _bounds(info), default, unit_of(path) if numeric else "", info.description or "", source,
-               f"{kind.__module__}.{kind.__name__}", others)
+    return KeyReference(path, words + _bounds(info), default, unit_of(path) if numeric else "",
+                        info.description or "", source, f"{kind.__module__}.{kind.__name__}", others)
 
 
 def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -151,7 +160,7 @@ def _bounds(info: FieldInfo) -> str:
     return f", {', '.join(found)}" if found else ""
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as one line of YAML."""
     if value is None:
         return "none"

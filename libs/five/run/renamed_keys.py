@@ -28,8 +28,6 @@ RENAMED: Mapping[str, str] = {
     "services.rollout.optimizers_each": "services.rollout.optimizers_per_process",
     "services.rollout.scripted_fraction": "schedules.scripted_fraction.initial",
 }
-
-
 # Removed keys, with the reason or the replacement.
 REMOVED: Mapping[str, str] = {
     "league.remembered_games": "it had no effect, because Redis ignores repeated reports of a game",
@@ -61,7 +59,7 @@ def migrate(tree: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -
     A new key that is present keeps its value. The rest of the tree is unchanged; unknown keys stay for the validation.
     """
     table = RENAMED if renamed is None else renamed
-    result: dict[str, Any] = _copy(tree)
+    result: dict[str, Any] = copy_tree(tree)
     for old, new in table.items():
         _move(result, old.split("."), new.split("."))
     for path in REMOVED:
@@ -114,9 +112,10 @@ def _move(tree: dict[str, Any], old: list[str], new: list[str]) -> None:
         target.setdefault(new[-1], value)
 
 
-def _copy(value: Any) -> Any:
+def copy_tree(value: Any) -> Any:
+    """Return a copy of JSON values: mappings become dictionaries, and lists and tuples become lists."""
     if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
+        return {key: copy_tree(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_copy(item) for item in value]
+        return [copy_tree(item) for item in value]
     return value

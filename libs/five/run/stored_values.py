@@ -6,10 +6,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from five.run.config import RunConfig
+from five.run.renamed_keys import copy_tree
 
 _INCLUSIVE = {"less_than_equal": ("le", "at most"), "greater_than_equal": ("ge", "at least")}
 _PASSES = 3  # a number that is moved to one bound may miss another
-# Another number would be another network, or other actions: these are refused instead.
+# Keys of which another number would be another network, or other actions. They are refused instead.
 EXACT = ("model", "game.offset_cell")
 
 
@@ -17,7 +18,7 @@ def move_to_bounds(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return a copy of a stored configuration with every number beyond its bounds moved to the bound, and a line for
     each. `EXACT` keys, and values that are wrong in another way, stay for the validation.
     """
-    result, lines = _copy(tree), list[str]()
+    result, lines = copy_tree(tree), list[str]()
     for _ in range(_PASSES):
         try:
             RunConfig.model_validate(result)
@@ -43,9 +44,3 @@ def _move(tree: dict[str, Any], problem: Mapping[str, Any]) -> str:
     old = node[key]
     node[key] = type(old)(problem["ctx"][name])
     return f"{path} {old}: {words} {node[key]} is allowed, which replaces it"
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list | tuple) else value

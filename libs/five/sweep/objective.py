@@ -13,12 +13,12 @@ Objective = Literal["trueskill"] | Annotated[list[str], Field(min_length=1)]
 _NORMAL95 = 1.96
 
 
-def name(objective: Objective) -> str:
+def objective_name(objective: Objective) -> str:
     """Return the objective's name in tables."""
     return "TrueSkill" if isinstance(objective, str) else f"score against {', '.join(objective)}"
 
 
-def of_version(objective: Objective, evaluated: Mapping[str, Any]) -> MeanEstimate:
+def version_objective(objective: Objective, evaluated: Mapping[str, Any]) -> MeanEstimate:
     """Return the objective of a version as stored in a run's result, with its 95 % interval over games.
 
     TrueSkill is that of the evaluation, which does not change as other runs end.
@@ -27,10 +27,10 @@ def of_version(objective: Objective, evaluated: Mapping[str, Any]) -> MeanEstima
         return MeanEstimate(float(evaluated["mu"]), _NORMAL95 * float(evaluated["sigma"]), 1)
     matches = [evaluated["matches"][bot] for bot in objective]
     halves = [(match["interval"][1] - match["interval"][0]) / 2 for match in matches]
-    return MeanEstimate(sum(float(match["score"]) for match in matches) / len(matches), math.hypot(*halves) /
-                        len(matches), 1)
+    score = sum(float(match["score"]) for match in matches) / len(matches)
+    return MeanEstimate(score, math.hypot(*halves) / len(matches), 1)
 
 
-def over_seeds(versions: Sequence[MeanEstimate]) -> MeanEstimate:
-    """Return the mean over seeds with its 95 % interval; that of the games with one seed."""
+def mean_over_seeds(versions: Sequence[MeanEstimate]) -> MeanEstimate:
+    """Return the mean over seeds with its 95 % interval; with one seed its interval is that over games."""
     return versions[0] if len(versions) == 1 else mean([version.value for version in versions])

@@ -12,7 +12,7 @@ from five.ablation.page import render_html, render_text
 from five.ablation.plots import Plot, PlotLine
 from five.ablation.tables import ResultTable
 from five.sweep.config import DEFAULT, SweepConfig
-from five.sweep.objective import name as objective_name
+from five.sweep.objective import objective_name
 from five.sweep.results import SearchedVariant, SweepResults
 from five.sweep.study import distributions, importance, parameters
 

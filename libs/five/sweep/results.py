@@ -12,7 +12,7 @@ from five.ablation.conditions import Conditions
 from five.ablation.config import Trial
 from five.ablation.runner import Ablation
 from five.sweep.config import DEFAULT
-from five.sweep.objective import Objective, of_version, over_seeds
+from five.sweep.objective import Objective, version_objective, mean_over_seeds
 from five.sweep.search import SweepFolder, ranked
 from five.sweep.study import SweepStudy, Variant
 
@@ -39,7 +39,7 @@ class SearchedVariant:
     def objective(self) -> MeanEstimate | None:
         """Objective of the versions that the search has compared, over seeds; None before the first."""
         ends = [curve[-1].objective for curve in self.curves if curve]
-        return over_seeds(ends) if ends else None
+        return mean_over_seeds(ends) if ends else None
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def collect(sweep: SweepFolder, study: SweepStudy | None) -> SweepResults:
         for name in ablation.config.variants:
             curves = _curves(ablation, name, sweep.config.confirmation.seeds, sweep.config.objective)
             if curves:
-                confirmed[name] = over_seeds([curve[-1].objective for curve in curves])
+                confirmed[name] = mean_over_seeds([curve[-1].objective for curve in curves])
     return SweepResults(searched, [variant.name for variant in ranked(variants)], confirmed,
                         len(ablation.missing()) if ablation else 0)
 
@@ -104,10 +104,10 @@ def _curves(runs: Ablation, name: str, seeds: Sequence[int], objective: Objectiv
 def _curve(result: Mapping[str, Any], objective: Objective) -> list[CurvePoint]:
     conditions, evaluated = result.get("conditions"), result["evaluated"]
     total = Conditions(**conditions).core_hours if conditions else float("nan")
+    minutes = evaluated[-1]["minutes"]
     # Runs in one piece have no processor time of each version.
-    return [CurvePoint(version["minutes"], version.get("core_hours", total * version["minutes"] /
-                                                       evaluated[-1]["minutes"]), of_version(objective, version))
-            for version in evaluated]
+    return [CurvePoint(version["minutes"], version.get("core_hours", total * version["minutes"] / minutes),
+                       version_objective(objective, version)) for version in evaluated]
 
 
 def overrides_of(results: SweepResults, name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from five.ablation.config import AblationConfig, Trial
 from five.ablation.runner import Ablation, TrialFailed, evaluated_points, open_folder, write_description
 from five.run.load import ConfigError
 from five.sweep.config import SweepConfig
-from five.sweep.objective import of_version
+from five.sweep.objective import version_objective
 from five.sweep.study import SweepStudy, Variant
 
 MAX_FAILURES = 5  # in a row
@@ -131,7 +131,7 @@ class Search:
     def _train(self, study: SweepStudy, variant: Variant) -> None:
         """Train and evaluate a variant's runs, report its objective on the way, and end it."""
         config, runs = self._sweep.config, self._sweep.runs
-        points, before = config.evaluation.points, 0.0
+        points, earlier_total = config.evaluation.points, 0.0
         for index, seed in enumerate(config.seeds):
             trial = Trial(variant.name, seed)
             # Half of a later run would not compare with the whole first one.
@@ -142,14 +142,15 @@ class Search:
                         raise parallel.TrialInterrupted(f"{trial.name}: not started, because the sweep ends")
                     parallel.run_process(self._sweep.folder, trial, self._say, stage)
                     result = self._result(trial)
-                value = (before + of_version(config.objective, result["evaluated"][stage - 1]).value) / (index + 1)
+                latest = version_objective(config.objective, result["evaluated"][stage - 1]).value
+                value = (earlier_total + latest) / (index + 1)  # mean over the seeds so far
                 stops = study.report(variant, index * points + stage, value)
                 self._say(f"{variant.name}: {value:.4g} at point {stage} of seed {seed}")
                 if stops and (index, stage) != (len(config.seeds) - 1, points):
                     study.prune(variant)
                     self._say(f"{variant.name}: pruned")
                     return
-            before = value * (index + 1)
+            earlier_total = value * (index + 1)
         study.complete(variant, value)
 
     def _result(self, trial: Trial) -> dict[str, Any]:

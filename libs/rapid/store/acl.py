@@ -124,6 +124,8 @@ def _tables() -> Iterable[AclEntry]:
 
 
 VERSIONED = _users(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
+# Users of `rapid.store.tables.transaction`.
+TRANSACTING = _users(CONTROLLER, *(user for writers, _ in TABLES.values() for user in writers))
 ENTRIES: Sequence[AclEntry] = (
     AclEntry("head", "head", Kind.VALUE, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),
     AclEntry("versions", "versions", Kind.FIELDS, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),
@@ -159,6 +161,8 @@ ENTRIES: Sequence[AclEntry] = (
     *(AclEntry("events_of", f"events:{service}", Kind.STREAM, _users(service, CONTROLLER)) for service in WRITERS),
     AclEntry("events_removed", "events-removed", Kind.FIELDS, _users(CONTROLLER)),
     AclEntry("libraries", "libraries", Kind.SORTED, _users(CONTROLLER)),
+    # A random token is the name, so no user can guess another's key.
+    AclEntry("applied", "applied:*", Kind.EXPIRING, TRANSACTING),
     AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("idempotency_index", "idempotency-index", Kind.SORTED, _users(CONTROLLER)),
     AclEntry("login", "login:*", Kind.EXPIRING, _users(CONTROLLER)),

@@ -47,7 +47,7 @@ class AnnealStore:
             pipeline.xadd(self._state.events.appended_key, event_fields(who, what, details))
             return True
 
-        return bool(transaction(self._state.redis, attempt, keys.anneal))
+        return bool(transaction(self._state.redis, keys, attempt, keys.anneal))
 
     def pairs(self) -> Table:
         """Return the table of the guard's pairs by name, written by the evaluator."""

@@ -67,6 +67,10 @@ class Keys:
         """Return the key of a service's events until the controller has merged them."""
         return f"{self.prefix}events:{writer}"
 
+    def applied(self, token: str) -> str:
+        """Return the key that an applied transaction sets, by the token of its call."""
+        return f"{self.prefix}applied:{token}"
+
     def once(self, name: str) -> str:
         """Return the key of a table's idempotency keys."""
         return f"{self.prefix}once:{name}"

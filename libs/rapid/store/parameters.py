@@ -5,11 +5,9 @@ manifest, and sets the head pointer in the state Redis last. So a reader sees a 
 Chunks of a dead publisher expire. The newest few versions stay in Redis; archived ones are read from the blob store.
 """
 
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,17 +18,16 @@ from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
-from rapid.store import bulk_transfer, functions
+from rapid.store import functions
 from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
 from rapid.store.archive_policy import ArchivePolicy
-from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
+from rapid.store.errors import VersionConflict, VersionMissing
 from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
 from rapid.store.keys import Keys
-from rapid.store.node_cache import NodeCache
-from rapid.store.prepared_version import PreparedVersion, checked_manifest, checksum, prepare_version
+from rapid.store.prepared_version import PreparedVersion, prepare_version
 from rapid.store.recent_versions import RecentVersions
-from rapid.store.rows import decode_row
+from rapid.store.redis_contents import RedisContents
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +45,12 @@ class ParameterStore:
         self._params = params
         self._state = state
         self._keys = Keys(run)
+        self._contents = RedisContents(params, self._keys, config)
         self._config = config
         self._blobs = blobs
         self._watcher = HeadWatcher(state, self._keys)
         self._recent = RecentVersions()
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
-        self._node = NodeCache(Path(config.node_folder), run) if config.node_folder else None
 
     def without_retries(self) -> "ParameterStore":
         """Return the same store without waiting for an unreachable Redis, for callers that retry themselves."""
@@ -117,8 +114,7 @@ class ParameterStore:
         known = self.record(ready.version)
         if known is not None and known.digest != ready.digest:
             raise self._conflict(ready.version)
-        if self._manifest(ready.version, ready.digest) is None:
-            self._upload(ready.version, ready.digest, ready.header, ready.size, ready.runs, ready.sums)
+        self._contents.upload(ready)
 
     def _retry_on_disconnect(self, attempt: Callable[[], T], what: str) -> T:
         """Return the result of ``attempt``, retried while Redis is unreachable, for ``store.reconnect_seconds`` at
@@ -135,26 +131,6 @@ class ParameterStore:
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
 
-    def _upload(self, version: int, digest: str, header: bytes, size: int,
-                runs: Sequence[Sequence[memoryview]], sums: Sequence[str]) -> None:
-        names = [self._keys.chunk(version, digest, i) for i in range(len(runs))]
-        bulk_transfer.set_values(self._params, list(zip(names, runs, strict=True)),
-                        int(self._config.upload_seconds * 1000))
-        manifest = json.dumps({
-            "version": version, "digest": digest, "bytes": size, "chunk_bytes": self._config.chunk_bytes,
-            "chunks": list(sums), "header": header[8:].decode(), "created_at": time.time()})
-        pipeline: Any = self._params.pipeline(transaction=True)
-        for name in names:
-            pipeline.persist(name)
-        pipeline.set(self._keys.manifest(version, digest), manifest)
-        pipeline.zadd(self._keys.stored_versions, {f"{version}:{digest}": version})
-        lost = sum(not kept for kept in pipeline.execute()[:len(names)])
-        if lost:
-            self._remove(version, digest, 0)
-            raise redis.RedisError(
-                f"{lost} of {len(names)} chunks of version {version} were gone before the publish ended: the params "
-                "Redis evicts or restarted, or store.upload_seconds is too short")
-
     def _flip(self, version: int, digest: str, record: str, fencing_token: FencingToken | None) -> None:
         right = ("", "", "") if fencing_token is None else fencing_token.arguments()
         keys = self._keys
@@ -163,7 +139,7 @@ class ParameterStore:
                                       record, keys.heads_channel, *right)
         if outcome in (b"head", b"below"):
             return
-        self._remove(version, digest, 0)
+        self._contents.expire(version, digest, 0)
         if outcome == b"conflict" or fencing_token is None:
             raise self._conflict(version)
         raise fenced_out(self._keys.run, outcome.decode(), fencing_token, f"publishing version {version}")
@@ -173,17 +149,6 @@ class ParameterStore:
             f"version {version} of run {self._keys.run} exists with other contents; versions never change: publish "
             f"the next one (the head is {self.head()})")
 
-    def _remove(self, version: int, digest: str, grace_seconds: float) -> None:
-        """Expire a stored version after its readers' grace period."""
-        manifest = self._manifest(version, digest)
-        pipeline: Any = self._params.pipeline(transaction=True)
-        if manifest is not None:
-            names = [self._keys.chunk(version, digest, i) for i in range(len(manifest["chunks"]))]
-            for name in (self._keys.manifest(version, digest), *names):
-                pipeline.pexpire(name, max(int(grace_seconds * 1000), 1))
-        pipeline.zrem(self._keys.stored_versions, f"{version}:{digest}")
-        pipeline.execute()
-
     def _retire(self, published: int, contents: Contents) -> None:
         """Archive what is due, and expire versions beyond ``keep_versions`` and those that never became the head."""
         kept = []
@@ -191,12 +156,12 @@ class ParameterStore:
             if whole:
                 kept.append((version, digest))
             else:
-                self._remove(version, digest, self._config.upload_seconds)
+                self._contents.expire(version, digest, self._config.upload_seconds)
         for version, _ in kept:
             if self._archive_due(version):
                 self.archive(version, contents if version == published else None)
         for version, digest in kept[:-self._config.keep_versions]:
-            self._remove(version, digest, self._config.grace_seconds)
+            self._contents.expire(version, digest, self._config.grace_seconds)
         if self._archive is not None:
             self._archive.finalize_staged()
             self._archive.prune(published)
@@ -297,17 +262,12 @@ class ParameterStore:
         return [version for version, _, whole in self._stored_entries() if whole]
 
     def _stored_entries(self) -> list[tuple[int, str, bool]]:
-        """Return version and digest of the stored contents, in order, and whether the run has that version with that
+        """Return version and digest of the contents in Redis, in order, and whether the run has that version with that
         digest."""
-        values: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
-        pairs = [value.decode().split(":") for value in values]
-        texts: Any = self._state.hmget(self._keys.versions, [version for version, _ in pairs]) if pairs else []
-        return [(int(version), digest, text is not None and parse_record(int(version), text).digest == digest)
-                for (version, digest), text in zip(pairs, texts, strict=True)]
-
-    def _manifest(self, version: int, digest: str) -> dict[str, Any] | None:
-        text: Any = self._params.get(self._keys.manifest(version, digest))
-        return None if text is None else decode_row(text, f"the manifest of version {version}", checked_manifest)
+        entries = self._contents.versions()
+        texts: Any = self._state.hmget(self._keys.versions, [str(v) for v, _ in entries]) if entries else []
+        return [(version, digest, text is not None and parse_record(version, text).digest == digest)
+                for (version, digest), text in zip(entries, texts, strict=True)]
 
     def fetch(self, version: int, keep_bfloat16: bool = False,
               buffer: npt.NDArray[np.uint8] | None = None) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -341,7 +301,7 @@ class ParameterStore:
     def fetch_meta(self, version: int) -> dict[str, Any]:
         """Return the metadata of a version without reading its arrays. Raise VersionMissing or Corrupt."""
         record = self.record(version)
-        manifest = None if record is None else self._manifest(version, record.digest)
+        manifest = None if record is None else self._contents.manifest(version, record.digest)
         if manifest is not None:
             return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"]).meta
         meta = None if self._archive is None else self._archive.meta(version)
@@ -352,30 +312,7 @@ class ParameterStore:
     def _from_redis(self, version: int, buffer: npt.NDArray[np.uint8] | None
                     ) -> tuple[dict[str, Array], tensorfile.TensorIndex] | None:
         record = self.record(version)
-        manifest = None if record is None else self._manifest(version, record.digest)
-        if manifest is None:
-            return None
-        index = tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])
-        size, step, digest = index.data_bytes, manifest["chunk_bytes"], manifest["digest"]
-        data = np.empty(size, np.uint8) if buffer is None or buffer.size < size else buffer[:size]
-        view = data.data
-        places = [view[start:start + step] for start in range(0, size, step)]
-        names = [self._keys.chunk(version, digest, i) for i in range(len(places))]
-
-        def damaged() -> list[int]:
-            pairs = zip(places, manifest["chunks"], strict=True)
-            return [i for i, (place, expected) in enumerate(pairs) if checksum([place]) != expected]
-
-        def read() -> bool:
-            if bulk_transfer.get_values(self._params, list(zip(names, places, strict=True))) is not None:
-                return False  # it was removed during the read
-            if chunks := damaged():
-                raise Corrupt(f"chunk {chunks[0]} of version {version} of run {self._keys.run} fails its checksum")
-            return True
-
-        node = self._node
-        there = read() if node is None else node.fill(f"{version}-{digest}", view, read, lambda: not damaged())
-        return (index.arrays(data), index) if there else None
+        return None if record is None else self._contents.read(version, record.digest, buffer)
 
     def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.TensorIndex] | None:
         return None if self._archive is None else self._archive.get(version)

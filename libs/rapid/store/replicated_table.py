@@ -54,7 +54,7 @@ class ReplicatedTable:
         for that identity, by whichever process. ``also`` is called after ``change`` for more commands of the same step.
         Returns whether the update was applied.
         """
-        def attempt(pipeline: Any) -> bool | Callable[[list[Any]], bool]:
+        def attempt(pipeline: Any) -> bool | Callable[[list[Any] | None], bool]:
             position = next_position(pipeline, self._once, once) if once else 0
             if position is None:
                 return False
@@ -66,7 +66,7 @@ class ReplicatedTable:
             return self._write(pipeline, changed, once, position, event, also()) if changed else False
 
         # Idempotency keys change only together with the table, so they need no watch.
-        return bool(transaction(self._state.redis, attempt, self._key, self._log))
+        return bool(transaction(self._state.redis, self._state.keys, attempt, self._key, self._log))
 
     def _refresh(self, client: Any) -> None:
         if self._loaded is None or time.monotonic() - self._loaded > RELOAD_SECONDS:
@@ -113,7 +113,7 @@ class ReplicatedTable:
 
     def _write(self, pipeline: Any, changed: Rows, once: str, position: int,
                event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]
-               ) -> Callable[[list[Any]], bool]:
+               ) -> Callable[[list[Any] | None], bool]:
         fields = {_CHANGES: _text(changed)}
         pipeline.multi()
         pipeline.xadd(self._log, fields, maxlen=LOG_ENTRIES, approximate=True)
@@ -129,8 +129,11 @@ class ReplicatedTable:
         for command in also:
             pipeline.execute_command(*command)
 
-        def written(replies: list[Any]) -> bool:
-            self._apply((replies[0], fields))
+        def written(replies: list[Any] | None) -> bool:
+            if replies is None:  # lost, and with them the id of the log entry
+                self._refresh(self._state.redis)
+            else:
+                self._apply((replies[0], fields))
             return True
 
         return written

@@ -45,7 +45,7 @@ class ScheduleStore:
         state = self._state
         documents, history, events = state.keys.documents, self._series.key(KIND), state.events.appended_key
 
-        def attempt(pipeline: Any) -> str | Callable[[list[Any]], str]:
+        def attempt(pipeline: Any) -> str | Callable[[list[Any] | None], str]:
             stored = pipeline.get(state.keys.record)
             now = 0 if stored is None else RunRecord.from_json(stored).epoch
             if epoch is not None and epoch != now:
@@ -58,16 +58,22 @@ class ScheduleStore:
             record = {"name": change.name, "who": who, "reason": reason, "before": change.before,
                       "after": change.after, "reverts": reverts or None, "epoch": now}
             pipeline.hset(documents, DOCUMENT, json.dumps(change.document, allow_nan=False))
-            pipeline.xadd(history, {"v": json.dumps(record, separators=(",", ":"), allow_nan=False)})
+            entry = json.dumps(record, separators=(",", ":"), allow_nan=False)
+            pipeline.xadd(history, {"v": entry})
             details = {key: record[key] for key in ("name", "reason", "before", "after", "reverts", "epoch")}
             pipeline.xadd(events, event_fields(who, f"{DOCUMENT}.set", details))
-            return lambda replies: str(replies[1].decode())
+            return lambda replies: self._newest(entry) if replies is None else str(replies[1].decode())
 
-        return str(transaction(state.redis, attempt, documents, state.keys.record))
+        return str(transaction(state.redis, state.keys, attempt, documents, state.keys.record))
 
     def history(self, limit: int, before: str = "") -> list[Record]:
         """Return changes, or those before an id, newest first."""
         return self._series.latest(KIND, limit, before)
+
+    def _newest(self, entry: str) -> str:
+        """Return the id of the newest history entry with that text, '' without one."""
+        rows: Any = self._state.redis.xrevrange(self._series.key(KIND))
+        return next((str(name.decode()) for name, fields in rows if fields[b"v"] == entry.encode()), "")
 
     def find(self, identity: str) -> Record | None:
         """Return the change of that id."""

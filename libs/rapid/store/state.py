@@ -137,7 +137,7 @@ class RunState:
             self._event(pipeline, who, "run.created", {"epoch": first.epoch, "layout": first.layout})
             return True
 
-        return bool(transaction(self.redis, change, self.keys.status))
+        return bool(transaction(self.redis, self.keys, change, self.keys.status))
 
     def identity(self) -> str | None:
         """Return the unique id that tells this run from others of its name; None for a run of an earlier release."""
@@ -151,7 +151,7 @@ class RunState:
                 pipeline.multi()
                 pipeline.hset(self.keys.documents, IDENTITY, json.dumps(new_identity()))
 
-        transaction(self.redis, change, self.keys.documents)
+        transaction(self.redis, self.keys, change, self.keys.documents)
 
     def status(self) -> RunStatus | None:
         """Return the run's status; None when there is no such run."""
@@ -209,7 +209,7 @@ class RunState:
             self._event(pipeline, who, what, details)
             return result
 
-        result: RunStatus = transaction(self.redis, change, self.keys.status, self.keys.record)
+        result: RunStatus = transaction(self.redis, self.keys, change, self.keys.status, self.keys.record)
         return result
 
     @staticmethod
@@ -247,7 +247,7 @@ class RunState:
             self._event(pipeline, who, "record.adopted", {"epoch": record.epoch, "layout": record.layout})
             return True
 
-        return bool(transaction(self.redis, change, self.keys.record))
+        return bool(transaction(self.redis, self.keys, change, self.keys.record))
 
     def set_record(self, before: RunRecord, after: RunRecord, who: str, what: str, details: dict[str, Json]) -> None:
         """Replace the record within its epoch, with an event, if it still equals ``before``. Services then restart.

@@ -1,6 +1,7 @@
 """Tables of a run: hashes of JSON values with atomic updates, for one part's own state."""
 
 import json
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -13,26 +14,44 @@ from rapid.store.rows import read_json
 
 Json = Any
 _TRIES = 100  # attempts of an optimistic transaction
+_APPLIED_MS = 600_000  # expiry of the key of an applied attempt, above the timeout of all retries of an exchange
 
 
-def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str) -> Any:
+def transaction(state: redis.Redis, keys: Keys, change: Callable[[Any], Any], *watched: str) -> Any:
     """Run ``change`` (reads, then multi, then writes) until no watched key changes meanwhile. Return its result.
 
-    A function as result is called with the replies of the writes, and returns the result.
+    A function as result is called with the replies of the writes, and returns the result. Writes whose replies were
+    lost with the connection are not repeated: the function is called with None. The writes also set a key that expires,
+    which tells the next attempt that they were applied. Raises redis.RedisError while Redis is unreachable; whether the
+    writes were applied is then unknown.
     """
     client: Any = state
+    applied = keys.applied(secrets.token_hex(16))
+    results: dict[bytes, Any] = {}  # of the attempts that were sent, by the value that each sets
+    result: Any = None
+    replies: list[Any] | None = []
     with client.pipeline(transaction=True) as pipeline:
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             try:
-                pipeline.watch(*watched)
+                # Watched too, because the server may still execute an attempt of a connection that was lost.
+                pipeline.watch(*watched, applied)
+                found = pipeline.get(applied) if results else None
+                if found is not None:
+                    result, replies = results[found], None
+                    break
                 result = change(pipeline)
-                replies = pipeline.execute() if len(pipeline) else []
-                return result(replies) if callable(result) else result
-            except redis.WatchError:
+                if len(pipeline):
+                    results[str(attempt).encode()] = result
+                    pipeline.set(applied, attempt, px=_APPLIED_MS)
+                    replies = pipeline.execute()[:-1]
+                break
+            except redis.WatchError:  # also raised for a connection that is lost while keys are watched
                 continue
             finally:
                 pipeline.reset()
-    raise redis.RedisError(f"{', '.join(watched)}: {_TRIES} concurrent changes in a row")
+        else:
+            raise redis.RedisError(f"{', '.join(watched)}: {_TRIES} concurrent changes in a row")
+    return result(replies) if callable(result) else result
 
 
 class Table:
@@ -109,4 +128,4 @@ class Table:
                 pipeline.xadd(self._events, event_fields(*event))
             return True
 
-        return bool(transaction(self._redis, attempt, self._key, *((marks,) if once else ())))
+        return bool(transaction(self._redis, self._keys, attempt, self._key, *((marks,) if once else ())))

@@ -38,7 +38,8 @@ def require_packages(config: TracingConfig) -> None:
     """Raise ValueError if tracing is on and its packages are not installed."""
     if config.endpoint is not None and not all(map(_is_installed, PACKAGES)):
         raise ValueError("tracing.endpoint is set, but the packages that export traces are not installed: "
-                         "pip install 'five[tracing]', or set tracing.endpoint to null")
+                         "in the checkout run make setup or pip install -e '.[tracing]', or set tracing.endpoint to "
+                         "null")
 
 
 def _is_installed(package: str) -> bool:

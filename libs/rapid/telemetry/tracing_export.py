@@ -1,4 +1,4 @@
-"""Spans and their export as OTLP over HTTP. Import it only while tracing is on: it needs the packages of five[tracing].
+"""Spans and their export as OTLP over HTTP. Import it only while tracing is on: it needs the extra `tracing`.
 
 Spans wait in a bounded queue for one background thread. An unreachable collector costs their loss and one warning.
 """

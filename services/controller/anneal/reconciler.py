@@ -1,7 +1,7 @@
 """Reconciliation of the anneal: begins it, applies the guard's verdict at each new version, and ends it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.agent.anneal.document import ACTIVE, Anneal, AnnealRamp, AnnealState, merge_overrides
+from five.agent.anneal.document import ACTIVE, FINISHED, Anneal, AnnealRamp, AnnealState, merge_overrides
 from five.agent.anneal.guard import GuardDecision, decide
 from five.agent.anneal.pair_records import parse_pairs
 from five.agent.anneal.transitions import FollowUp, Transition, advance, complete_revert, fail
@@ -30,6 +30,10 @@ class AnnealError(ValueError):
     """Error of a change that cannot be annealed; the message gives the reason."""
 
 
+class NothingToAnneal(AnnealError):
+    """Error of a change that the run's game has already."""
+
+
 def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
     """Return the run's game with the overrides. Raise AnnealError if it is invalid, unchanged, or needs another
     layout."""
@@ -41,7 +45,7 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
                            for e in error.errors())
         raise AnnealError(f"overrides: the resulting game is invalid: {reason}") from None
     if then == now:
-        raise AnnealError("overrides: the run's game has these values already, so there is nothing to anneal")
+        raise NothingToAnneal("overrides: the run's game has these values already, so there is nothing to anneal")
     if Layout(then).hash != Layout(now).hash:
         raise AnnealError(
             "overrides: the change alters the layout of observations and actions, which all games of a "
@@ -72,20 +76,20 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
     """Begin the requested anneal at version ``kept["head"]``; repeating it has no further effect. Return '' or the
     reason why it cannot begin.
     """
-    asked, record = operation.request.anneal, state.record()
-    if asked is None or record is None or kept.get("head") is None:
+    requested, record = operation.request.anneal, state.record()
+    if requested is None or record is None or kept.get("head") is None:
         return "the run has no version to revert to yet"
     head = int(kept["head"])
     before = read_anneal(state)
-    if before is not None and before.id == asked["id"]:
+    if before is not None and before.id == requested["id"]:
         return ""
-    if before is not None and before.state in ACTIVE | {AnnealState.FAILED}:
+    if before is not None and before.state not in FINISHED:
         return f"anneal {before.id!r} is {before.state}: only one can be active"
     try:
-        game_with_overrides(record, asked["overrides"])
-        ramp = AnnealRamp(start=head, length=asked["length"])
-        anneal = Anneal(id=asked["id"], overrides=asked["overrides"], base=head, began=head, ramp=ramp,
-                        guard=asked["guard"], policy=asked["policy"])
+        game_with_overrides(record, requested["overrides"])
+        ramp = AnnealRamp(start=head, length=requested["length"])
+        anneal = Anneal(id=requested["id"], overrides=requested["overrides"], base=head, began=head, ramp=ramp,
+                        guard=requested["guard"], policy=requested["policy"])
     except ValueError as error:
         return str(error)
     if replace_anneal(state, before, anneal, operation.who, "began"):
@@ -98,16 +102,17 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
 def end_anneal(state: RunState, operation: Operation) -> str:
     """End an anneal that began after the version an operator reverts to. Return its id, or '' without one."""
     target = operation.request.to_version
-    while operation.request.anneal is None and target is not None:
+    if operation.request.anneal is not None or target is None:
+        return ""  # reverted by the anneal's own guard
+    while True:  # until no concurrent change intervenes
         anneal = read_anneal(state)
-        if anneal is None or anneal.state not in ACTIVE | {AnnealState.FAILED} or target > anneal.base:
+        if anneal is None or anneal.state in FINISHED or target > anneal.base:
             return ""
-        over = anneal.model_copy(update={
+        ended = anneal.model_copy(update={
             "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
             "reason": f"{operation.who} reverted the run to version {target}, before the anneal"})
-        if replace_anneal(state, anneal, over, operation.who, "reverted"):
+        if replace_anneal(state, anneal, ended, operation.who, "reverted"):
             return anneal.id
-    return ""
 
 
 def judge_anneal(state: RunState, anneal: Anneal) -> GuardDecision:
@@ -118,8 +123,8 @@ def judge_anneal(state: RunState, anneal: Anneal) -> GuardDecision:
 def revert_request(anneal: Anneal, record: RunRecord) -> OperationRequest:
     """Return the operation request that reverts a failed attempt."""
     return OperationRequest(name=f"anneal {anneal.trial} to version {anneal.base}", parent=record.schema,
-                          epoch=record.epoch, to_version=anneal.base,
-                          anneal={"trial": anneal.trial, "revision": anneal.revision})
+                            epoch=record.epoch, to_version=anneal.base,
+                            anneal={"trial": anneal.trial, "revision": anneal.revision})
 
 
 @dataclass
@@ -129,7 +134,7 @@ class AnnealReconciler:
 
     state: RunState
     operations: OperationStore
-    head: Any  # () -> the newest version, or None
+    head: Callable[[], int | None]  # returns the newest version
 
     def reconcile(self) -> Anneal | None:
         """Apply every step that is due and return the anneal afterwards. Raise redis.RedisError."""
@@ -144,10 +149,15 @@ class AnnealReconciler:
         now = self.state.status()
         if now is None or now.status not in run_state.ACTIVE:
             return anneal
-        return self.apply_step(anneal, advance(anneal, version, judge_anneal(self.state, anneal)), CONTROLLER)
+        try:
+            return self.apply_step(anneal, advance(anneal, version, judge_anneal(self.state, anneal)), CONTROLLER)
+        except AnnealError as error:
+            log.warning("anneal %s cannot be promoted, abort it: %s", anneal.id, error)
+            return anneal
 
     def apply_step(self, before: Anneal, step: Transition, who: str) -> Anneal:
-        """Apply a step. The side effect comes first, so that it is found done after a crash between the two writes."""
+        """Apply a step. The side effect comes first, so that it is found done after a crash between the two writes.
+        Raise AnnealError if the run's game has changed so that it cannot have the annealed change."""
         if step.follows is FollowUp.APPLY_OVERRIDES:
             self._promote(before, who)
         if step.changed and not replace_anneal(self.state, before, step.anneal, who, step.anneal.state):
@@ -160,8 +170,8 @@ class AnnealReconciler:
             return
         try:
             game = game_with_overrides(record, anneal.overrides).model_dump(mode="json")
-        except AnnealError:
-            return  # already part of the game
+        except NothingToAnneal:
+            return  # by a controller that died before it changed the anneal
         try:
             self.state.set_record(record, record.changed(new_epoch=False, game=game), who, "anneal.made_the_game",
                                   {"anneal": anneal.id, "overrides": anneal.overrides})

@@ -105,7 +105,8 @@ class KubernetesApi:
         return _scale(found)
 
     def resize(self, deployment: str, replicas: int, version: str) -> DeploymentScale:
-        """Request ``replicas`` pods. Raise Conflict if the object is no longer at ``version``, otherwise ApiFailed."""
+        """Request ``replicas`` pods. Raise ResourceConflict if the object is no longer at ``version``, and
+        ApiFailed for other failures."""
         body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}}
         what = f"cannot scale Deployment {deployment!r} to {replicas} replicas"
         found = self._call(what, self._apps.patch_namespaced_deployment_scale, deployment, self.namespace, body)

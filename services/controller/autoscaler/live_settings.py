@@ -25,7 +25,7 @@ class LiveSettings:
         self._started = started
         self._now = started
         self._stamp = self._read_stamp()
-        self._report_error = ""
+        self._reported_error = ""
 
     def _read_stamp(self) -> FileStamp | None:
         try:
@@ -41,11 +41,11 @@ class LiveSettings:
         try:
             found = load(self._path, self._overrides).services.controller.autoscaler
         except (ConfigError, OSError) as error:
-            if str(error) != self._report_error:
-                self._report_error = str(error)
+            if str(error) != self._reported_error:
+                self._reported_error = str(error)
                 log.warning("autoscaler settings are invalid, keeping the previous ones: %s", error)
             return self._now
-        self._stamp, self._report_error = seen, ""
+        self._stamp, self._reported_error = seen, ""
         found = found.model_copy(update={name: getattr(self._started, name) for name in FIXED_KEYS})
         if found != self._now:
             log.info("autoscaler settings reloaded: rollout %d to %d, inference %d to %d pods",

@@ -74,7 +74,7 @@ class ScalingLoop:
         self._window.seconds = config.window_seconds
         self._names: dict[Kind, str] = {"rollout": config.rollout.deployment, "inference": config.inference.deployment}
         self._autoscaler.update(config.rollout if config.rollout.deployment else None,
-                         config.inference if config.inference.deployment else None)
+                                config.inference if config.inference.deployment else None)
 
     def run_once(self) -> list[Decision]:
         """Decide and apply the sizes once. Raise redis.RedisError if the run's state cannot be read."""
@@ -132,8 +132,8 @@ class ScalingLoop:
         self._reported_errors.pop(kind, None)
         return found
 
-    def _apply(self, decision: Decision, found: _DeploymentSize, live: Sequence[Instance], signals: Signals
-               | None) -> bool:
+    def _apply(self, decision: Decision, found: _DeploymentSize, live: Sequence[Instance],
+               signals: Signals | None) -> bool:
         """Set the decided size, unless somebody else has changed it meanwhile. Return whether it was set."""
         if self._config.deletion_cost and decision.after < decision.before:
             self._mark_for_deletion(decision, found.scale, live)
@@ -168,10 +168,10 @@ class ScalingLoop:
     def _mark_for_deletion(self, decision: Decision, scale: DeploymentScale, live: Sequence[Instance]) -> None:
         """Mark the pods to remove first: pods without a heartbeat, then the youngest, because they lose the least
         work."""
-        begun = {i.id: i.started_at for i in live if i.kind == decision.kind}
+        started_at = {i.id: i.started_at for i in live if i.kind == decision.kind}
         try:
             pods = [pod for pod in self._api.pods(scale.selector) if not pod.ending]
-            pods.sort(key=lambda pod: begun.get(pod.name, float("inf")), reverse=True)
+            pods.sort(key=lambda pod: started_at.get(pod.name, float("inf")), reverse=True)
             for pod in pods[:decision.before - decision.after]:
                 if pod.cost != -1:
                     self._api.set_deletion_cost(pod.name, -1)

@@ -150,9 +150,8 @@ class PoolScaler:
         rule = self.rule
         bounded = min(max(current, rule.min), rule.max)
         if bounded != current:
-            return self._change(now, current, bounded, ScaleReason.BELOW_MIN if bounded > current
-                                else ScaleReason.ABOVE_MAX,
-                                bounded)
+            reason = ScaleReason.BELOW_MIN if bounded > current else ScaleReason.ABOVE_MAX
+            return self._change(now, current, bounded, reason, bounded)
         wanted = min(max(request.replicas, rule.min), rule.max)
         self._requests.append((now, wanted))
         if wanted == current:

@@ -172,7 +172,7 @@ class Sessions:
 
 
 def _index(token: str) -> str:
-    """Return the place of a digest in the key that lists a token's sessions, or its links."""
+    """Return what replaces a digest in the key that lists the sessions, or the links, of a token."""
     return f"of-{token}"
 
 

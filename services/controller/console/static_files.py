@@ -1,8 +1,8 @@
 """The console's static files. Nothing is loaded from other hosts, and there are no inline scripts.
 
 Vite builds them from console/ into built/ (`make console`); images and wheels contain them. They are read once, when
-the application is created, so no part of a request becomes a path. The page names its scripts by the path at which a
-reverse proxy serves the console, and tells it to them.
+the application is created, so no part of a request becomes a path. Addresses in the page begin with the path at which a
+reverse proxy serves the console; the scripts read that path from the page.
 """
 
 import gzip

@@ -50,7 +50,7 @@ def timeline_event(event: Event) -> TimelineEvent | None:
     elif details.get("reason"):
         label = f"{label}: {details['reason']}"
     return TimelineEvent(at=event.at, kind=kind, label=label[:200], who=event.who,
-                version=version if isinstance(version, int) else None)
+                         version=version if isinstance(version, int) else None)
 
 
 def schedule_event(change: Record) -> TimelineEvent:

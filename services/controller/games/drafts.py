@@ -55,7 +55,7 @@ class DraftAnalyzer:
               ) -> dict[str, Any]:
         """Return the analysis of a draft by the named table, or by the newest one, with the table's name as ``table``.
 
-        Raise BlobMissing without a table, and five.agent.draft.order.DraftError for an invalid draft.
+        Raise BlobMissing without a table, and five.agent.draft.pick_order.DraftError for an invalid draft.
         """
         tables = self._tables
         if tables is None:

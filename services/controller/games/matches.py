@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.clients.evaluator import MatchResult
 from rapid.rpc.errors import CallFailed
+from rapid.store.errors import Corrupt
 from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)
 TABLE = "matches"
-MAX_WAITING = 16  # open matches
+MAX_OPEN = 16  # waiting and playing matches
 MAX_RECORDS = 200  # stored matches
 MAX_ATTEMPTS = 60  # of a match whose evaluator or inference is unavailable
 AGAINST = r"^(random|scripted|scripted-easy|scripted-hard|[0-9]{1,15})$"
@@ -87,7 +88,7 @@ class RequestedMatch(BaseModel):
 
 
 class QueueFull(ValueError):
-    """Error of a match queue that holds the maximum number of waiting matches."""
+    """Error of a match queue that holds the maximum number of open matches."""
 
 
 class MatchQueue:
@@ -112,14 +113,16 @@ class MatchQueue:
                                who=who, asked_at=time.time(), request=request)
 
         def change(rows: dict[str, Any]) -> dict[str, Any] | None:
+            if match.id in rows:  # the write is repeated after a lost reply
+                return None
             known = sorted((RequestedMatch.model_validate(row) for row in rows.values()), key=lambda m: m.asked_at)
-            if sum(m.state in OPEN_STATES for m in known) >= MAX_WAITING:
-                raise QueueFull(f"{MAX_WAITING} matches are open, the maximum; try again when one is done")
+            if sum(m.state in OPEN_STATES for m in known) >= MAX_OPEN:
+                raise QueueFull(f"{MAX_OPEN} matches are open, the maximum: try again when one is done, or cancel one")
             if dry_run:
                 return None
             over = [m.id for m in known if m.state not in OPEN_STATES]
-            return {match.id: match.model_dump(mode="json"), **dict.fromkeys(over[:max(len(known) + 1 - MAX_RECORDS,
-                                                                                       0)])}
+            dropped = over[:max(len(known) + 1 - MAX_RECORDS, 0)]
+            return {match.id: match.model_dump(mode="json"), **dict.fromkeys(dropped)}
 
         self._table.update(change, event=(who, "match.asked", {"id": match.id, **request.model_dump()}))
         return match
@@ -167,6 +170,9 @@ class MatchRunner:
                     continue
             except redis.RedisError as error:
                 log.warning("matches are unreadable: %s", error)
+            except (ValueError, Corrupt):
+                # An invalid row, such as one of a later release, must not stop the controller.
+                log.exception("matches are unreadable")
             await asyncio.sleep(self._poll_seconds)
 
     async def _play_match(self, match: RequestedMatch) -> None:

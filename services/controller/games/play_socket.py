@@ -80,22 +80,22 @@ def parse_message(text: str) -> play_pb2.JoinRequest | None:
     if len(text) > MAX_MESSAGE_BYTES:
         raise ValueError(f"message has {len(text)} characters: at most {MAX_MESSAGE_BYTES} are allowed")
     try:
-        said = _MESSAGES.validate_json(text)
+        message = _MESSAGES.validate_json(text)
     except ValidationError as error:
         raise ValueError(str(error)) from None
-    match said:
+    match message:
         case CommandMessage():
-            order = play_pb2.Order(n=said.n, kind=said.kind, slot=said.slot, to=said.to, item=said.item,
-                                   queue=said.queue, hero=said.hero)
-            if said.target is not None:
-                order.target.CopyFrom(play_pb2.Target(slot=said.target[0], generation=said.target[1]))
-            if said.at is not None:
-                order.at.CopyFrom(_map_point(said.at))
+            order = play_pb2.Order(n=message.n, kind=message.kind, slot=message.slot, to=message.to, item=message.item,
+                                   queue=message.queue, hero=message.hero)
+            if message.target is not None:
+                order.target.CopyFrom(play_pb2.Target(slot=message.target[0], generation=message.target[1]))
+            if message.at is not None:
+                order.at.CopyFrom(_map_point(message.at))
             return play_pb2.JoinRequest(order=order)
         case PingMessage():
-            return play_pb2.JoinRequest(ping=play_pb2.MapPing(at=_map_point(said.at)))
+            return play_pb2.JoinRequest(ping=play_pb2.MapPing(at=_map_point(message.at)))
         case ControlMessage():
-            return play_pb2.JoinRequest(hand=play_pb2.HeroControl(hero=said.hero, held=said.held))
+            return play_pb2.JoinRequest(hand=play_pb2.HeroControl(hero=message.hero, held=message.held))
     return None
 
 

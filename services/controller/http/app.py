@@ -70,7 +70,7 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
                        hosts=context.hosts, on_change=context.overview_cache.invalidate)
 
     @app.get("/healthz", include_in_schema=False)
-    async def alive() -> JSONResponse:  # not in a thread, of which slow requests may use all
+    async def alive() -> JSONResponse:  # async, because slow requests may occupy all threads
         reason = failure_reason()
         return JSONResponse({"status": reason or "alive"}, 503 if reason else 200)
 

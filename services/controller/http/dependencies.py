@@ -102,7 +102,7 @@ class Context:
         return load_schedules(changed) if changed is not None else self.configured
 
     def hero_steps(self) -> int:
-        """Return the hero-steps that the run had learned from at its newest version."""
+        """Return the hero-steps that the run had received at its newest version."""
         record = self.series.last("versions")
         return 0 if record is None else int(record.values.get("hero_steps", 0))
 

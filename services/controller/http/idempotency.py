@@ -28,7 +28,6 @@ MAX_RESPONSE_BYTES = 256 << 10
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 
 
-
 @dataclass(frozen=True)
 class StoredResponse:
     """A stored response: status, headers and body as they were sent."""
@@ -38,14 +37,14 @@ class StoredResponse:
     body: bytes
 
 
-class _Kept(NamedTuple):
+class _StoredRow(NamedTuple):
     """A record under a key: the request's fingerprint, and its response once it is complete."""
 
     fingerprint: str
     response: StoredResponse | None
 
     @classmethod
-    def of(cls, row: Any) -> "_Kept":
+    def of(cls, row: Any) -> "_StoredRow":
         if "status" not in row:
             return cls(str(row["fingerprint"]), None)
         headers = tuple((n.encode("latin-1"), v.encode("latin-1")) for n, v in row["headers"])
@@ -94,31 +93,31 @@ class IdempotencyStore:
         if stored is not None and stored.decode("utf-8", "replace") == mark:
             return KeyClaim(name, mark, request_fingerprint)  # repeated after a lost reply
         # A response that expired between the two reads counts as in progress: the client tries again.
-        kept = decode_row(stored or mark, name, _Kept.of)
-        if kept.fingerprint != request_fingerprint:
+        row = decode_row(stored or mark, name, _StoredRow.of)
+        if row.fingerprint != request_fingerprint:
             raise Problem(422, f"Idempotency-Key {key!r} was used for another request (another path or body): use "
                           "a new key for each change", "key-reused")
-        if kept.response is None:
+        if row.response is None:
             raise Problem(409, f"the first request with Idempotency-Key {key!r} is still in progress", "key-busy",
                           {"Retry-After": "1"})
-        return kept.response
+        return row.response
 
-    def store_or_release(self, taken: KeyClaim, answer: StoredResponse | None) -> None:
+    def store_or_release(self, claim: KeyClaim, response: StoredResponse | None) -> None:
         """Store the response under its key, or release the key if the response is not a success or too large. Raise
         redis.RedisError."""
-        if answer is None or not 200 <= answer.status < 300 or len(answer.body) > MAX_RESPONSE_BYTES:
-            self._release(taken)
+        if response is None or not 200 <= response.status < 300 or len(response.body) > MAX_RESPONSE_BYTES:
+            self._release(claim)
             return
         document = json.dumps({
-            "fingerprint": taken.fingerprint, "status": answer.status,
-            "headers": [[n.decode("latin-1"), v.decode("latin-1")] for n, v in answer.headers],
-            "body": base64.b64encode(answer.body).decode()})
+            "fingerprint": claim.fingerprint, "status": response.status,
+            "headers": [[n.decode("latin-1"), v.decode("latin-1")] for n, v in response.headers],
+            "body": base64.b64encode(response.body).decode()})
         index = self._keys.idempotency_index
         # Ordered by a counter, not a clock: after a clock jumps back, every new entry would be the oldest.
         newest = self._redis.zrange(index, -1, -1, withscores=True)
         pipeline = self._redis.pipeline(transaction=True)
-        pipeline.set(taken.name, document, ex=RETENTION_SECONDS)
-        pipeline.zadd(index, {taken.name: newest[0][1] + 1 if newest else 1})
+        pipeline.set(claim.name, document, ex=RETENTION_SECONDS)
+        pipeline.zadd(index, {claim.name: newest[0][1] + 1 if newest else 1})
         pipeline.zrange(index, 0, -MAX_RESPONSES - 1)
         beyond = pipeline.execute()[2]
         if beyond:
@@ -126,14 +125,14 @@ class IdempotencyStore:
             pipeline.zrem(index, *beyond)
             pipeline.execute()
 
-    def _release(self, taken: KeyClaim) -> None:
+    def _release(self, claim: KeyClaim) -> None:
         """Release the key, unless another request has claimed it meanwhile."""
         with self._redis.pipeline(transaction=True) as pipeline:
             try:
-                pipeline.watch(taken.name)
-                if pipeline.get(taken.name) == taken.mark.encode():
+                pipeline.watch(claim.name)
+                if pipeline.get(claim.name) == claim.mark.encode():
                     pipeline.multi()
-                    pipeline.delete(taken.name)
+                    pipeline.delete(claim.name)
                     pipeline.execute()
             except redis.WatchError:
                 pass

@@ -232,8 +232,8 @@ class RequestMiddleware:
             self._limits.login_succeeded(client)
         return caller
 
-    async def _handle_admitted(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder, caller: Caller
-                               | None) -> None:
+    async def _handle_admitted(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder,
+                               caller: Caller | None) -> None:
         body = await self._limits.read_body(receive)
         if body is None:
             return
@@ -247,26 +247,26 @@ class RequestMiddleware:
             return
         request_fingerprint = fingerprint(scope["method"], scope["path"], scope["query_string"], body)
         try:
-            taken = await asyncio.to_thread(self._idempotency.claim, caller.name, key, request_fingerprint)
+            claim = await asyncio.to_thread(self._idempotency.claim, caller.name, key, request_fingerprint)
         except redis.RedisError as error:
             raise store_unavailable(error) from None
-        if isinstance(taken, StoredResponse):
-            await recorder({"type": "http.response.start", "status": taken.status, "headers": [
-                *taken.headers, (b"idempotency-replayed", b"true"), (b"content-length", b"%d" % len(taken.body))]})
-            await recorder({"type": "http.response.body", "body": taken.body})
+        if isinstance(claim, StoredResponse):
+            await recorder({"type": "http.response.start", "status": claim.status, "headers": [
+                *claim.headers, (b"idempotency-replayed", b"true"), (b"content-length", b"%d" % len(claim.body))]})
+            await recorder({"type": "http.response.body", "body": claim.body})
             return
-        recorder.store = partial(self._complete_claim, taken)
+        recorder.store = partial(self._complete_claim, claim)
         try:
             await self._respond_in_time(scope, _replay_body(body, receive), recorder)
         except Problem:
             raise  # the application may still be working: the key stays claimed until it expires
         except BaseException:
-            await self._complete_claim(taken, None)  # does nothing once the response is stored
+            await self._complete_claim(claim, None)  # does nothing once the response is stored
             raise
 
-    async def _complete_claim(self, taken: KeyClaim, answer: StoredResponse | None) -> None:
+    async def _complete_claim(self, claim: KeyClaim, response: StoredResponse | None) -> None:
         try:
-            await asyncio.to_thread(self._idempotency.store_or_release, taken, answer)
+            await asyncio.to_thread(self._idempotency.store_or_release, claim, response)
         except redis.RedisError as error:
             # The change was made. The key stays claimed for a minute; then the client may repeat the request.
             log.warning("response could not be stored under its idempotency key: %s", error)

@@ -1,7 +1,8 @@
 """Errors of the REST API as problem details (RFC 9457)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import redis
@@ -109,6 +110,18 @@ def store_unavailable(error: Exception) -> Problem:
     """Return a 503 with Retry-After: a Redis of the run does not respond."""
     return Problem(503, f"the run's Redis does not respond: {error}. Training continues where it can; try again",
                    "store-unavailable", {"Retry-After": str(RETRY_SECONDS)})
+
+
+@contextmanager
+def blob_store_errors() -> Iterator[None]:
+    """Convert a failure of the blob store in the block to a Problem 503 with Retry-After."""
+    try:
+        yield
+    except ConnectionError:
+        raise  # of the run's Redis, which has its own handler
+    except OSError as error:
+        raise Problem(503, f"the blob store (blobs.url) is unavailable: {error}", "unavailable",
+                      {"Retry-After": str(RETRY_SECONDS)}) from None
 
 
 def kind_of(status: int) -> str:

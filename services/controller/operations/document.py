@@ -160,7 +160,7 @@ class Operation(BaseModel):
 
 
 def new_operation(identity: str, kind: OperationKind, who: str, request: OperationRequest, at: float, was: str,
-        reason: str = "") -> Operation:
+                  reason: str = "") -> Operation:
     """Return an operation that has not begun."""
     return Operation(id=identity, kind=kind, who=who, reason=reason, request=request, created_at=at, was=was,
                      steps=tuple(OperationStep(name=name) for name in STEPS_OF[kind]))

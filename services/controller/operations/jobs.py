@@ -30,17 +30,17 @@ def job_payload(operation: Operation) -> dict[str, Any]:
 def run_job(operation: Operation, step: OperationStep, backend: OperationBackend,
             payload: dict[str, Any]) -> StepResult:
     """Create the job of this attempt, or return its progress."""
-    order = backend.job(job_id(operation, step), step.name, payload)
-    if order.state is JobState.WAITING:
+    job = backend.job(job_id(operation, step), step.name, payload)
+    if job.state is JobState.WAITING:
         return Wait((f"optimizer 0 to claim the job {step.name!r}",))
-    if order.state is JobState.CLAIMED:
-        if order.attempt > backend.limits.attempts:
-            return Refused(f"{order.attempt - 1} optimizers exited during the job {step.name!r}; see their "
+    if job.state is JobState.CLAIMED:
+        if job.attempt > backend.limits.attempts:
+            return Refused(f"{job.attempt - 1} optimizers exited during the job {step.name!r}: see their "
                            "logs")
-        again = f", attempt {order.attempt}" if order.attempt > 1 else ""
-        return Wait((f"{order.holder}, which runs the job {step.name!r}{again}",))
-    if order.state is JobState.DONE:
-        return Done(dict(order.answer))
-    if order.state is JobState.REFUSED:
-        return Refused(order.error)
-    return Failed(order.error or f"the job {step.name!r} was withdrawn")
+        again = f", attempt {job.attempt}" if job.attempt > 1 else ""
+        return Wait((f"{job.holder}, which runs the job {step.name!r}{again}",))
+    if job.state is JobState.DONE:
+        return Done(dict(job.answer))
+    if job.state is JobState.REFUSED:
+        return Refused(job.error)
+    return Failed(job.error or f"the job {step.name!r} was withdrawn")

@@ -9,6 +9,7 @@ from five.services.controller.anneal.reconciler import begin_anneal, end_anneal
 from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import Operation, OperationKind
 from five.services.controller.operations.jobs import job_prefix
+from five.services.controller.run.reconcile import NEEDED
 from five.services.controller.surgery.revert import restore_schedules
 from rapid.blobs import BlobStore
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -19,14 +20,12 @@ from rapid.store.record import RunRecord
 from rapid.store.state import RunState, RunStatus, Status
 from rapid.store.surgery_plans import PlanChecks
 
-NEEDED = ("inference", "optimizer", "rollout")
-
 
 class RunBackend:
     """Implementation of operations.backend.OperationBackend.
 
-    ``schema_of`` computes the model schema of a record without one. ``configured`` are the configuration's schedules,
-    which apply until others are set.
+    ``model_schema`` computes the model schema of a record without one. ``configured`` are the configuration's
+    schedules, which apply until others are set.
     """
 
     def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: StepLimits,
@@ -37,7 +36,7 @@ class RunBackend:
         self._blobs = blobs
         self._jobs = JobQueue(state)
         self._checks = PlanChecks(state)
-        self._schema_of = model_schema
+        self._model_schema = model_schema
         self.limits = limits
 
     def now(self) -> float:
@@ -69,7 +68,7 @@ class RunBackend:
                 return ""
             return (f"this was requested in epoch {operation.request.epoch}, but the run is in another one: check the "
                     "revert's preview again")
-        return stale(self._state.record(), operation.request.parent, operation.request.epoch, self._schema_of)
+        return stale(self._state.record(), operation.request.parent, operation.request.epoch, self._model_schema)
 
     def published(self, operation: Operation) -> bool:
         """Return whether the cut-over took place.

@@ -9,11 +9,12 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.anneal.document import ACTIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, AnnealState
+from five.agent.anneal.document import FINISHED, MAX_OVERRIDES, Anneal, AnnealPolicy
 from five.agent.anneal.guard import GuardConfig, estimate_power
 from five.agent.anneal.transitions import InvalidTransition, Transition, abort, hold, promote, resume, set_share
 from five.agent.anneal.variants import Variant
 from five.services.controller.anneal.reconciler import (
+    AnnealError,
     AnnealReconciler,
     fail_on_request,
     game_with_overrides,
@@ -130,7 +131,7 @@ def guard_power(config: GuardConfig) -> GuardPower:
     """Return the guard's error rates; each configuration is simulated once."""
     caught, pairs = _power(config)
     return GuardPower(false_alarm=config.false_alarm, loss=config.loss, miss=config.miss, caught=caught,
-                  pairs_to_catch=pairs)
+                      pairs_to_catch=pairs)
 
 
 def _status(context: Context, anneal: Anneal) -> AnnealStatus:
@@ -150,8 +151,8 @@ def _require_anneal(context: Context) -> Anneal:
     return anneal
 
 
-def _apply_change(context: Context, who: str, dry_run: bool, change: Callable[[Anneal, int],
-                                                                              Transition]) -> AnnealStatus:
+def _apply_change(context: Context, who: str, dry_run: bool,
+                  change: Callable[[Anneal, int], Transition]) -> AnnealStatus:
     anneal = _require_anneal(context)
     try:
         step = change(anneal, context.store.head() or 0)
@@ -159,7 +160,7 @@ def _apply_change(context: Context, who: str, dry_run: bool, change: Callable[[A
             return _status(context, step.anneal)
         reconciler = AnnealReconciler(context.state, OperationStore(context.state), context.store.head)
         after = reconciler.apply_step(anneal, step, who)
-    except InvalidTransition as error:
+    except (InvalidTransition, AnnealError) as error:
         raise Problem(409, str(error)) from None
     except FencedOut:
         after = None
@@ -181,7 +182,7 @@ def begin_anneal(caller: Operator, context: ContextDep, body: AnnealRequest, res
     if record is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     now = read_anneal(context.state)
-    if now is not None and now.state in ACTIVE | {AnnealState.FAILED}:
+    if now is not None and now.state not in FINISHED:
         raise Problem(409, f"anneal {now.id!r} is {now.state}: promote, abort or revert it first")
     identity = f"{body.name}-{secrets.token_hex(3)}"
     try:
@@ -219,8 +220,8 @@ def resume_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False
 @router.put("/share", responses=responses(_404=NONE, _409=NOT_NOW))
 def share_anneal(caller: Operator, context: ContextDep, body: ShareRequest, dry_run: DryRun = False) -> AnnealStatus:
     """Set the share and hold it."""
-    return _apply_change(context, caller.name, dry_run, lambda a,
-                         version: set_share(a, body.share, version, caller.name))
+    return _apply_change(context, caller.name, dry_run,
+                         lambda a, version: set_share(a, body.share, version, caller.name))
 
 
 @router.post("/promote", responses=responses(_404=NONE, _409=NOT_NOW))

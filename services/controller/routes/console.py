@@ -4,6 +4,7 @@ They are not part of the documented API and change with the pages. Scripts use /
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -83,7 +84,7 @@ class ConsoleParts:
         self._context = context
         self._caller = caller
         self._sent: dict[str, str] = {}
-        self._slow_at = 0.0
+        self._slow_at = -math.inf
 
     def poll(self) -> Iterator[str]:
         """Yield a message for each changed part; all parts at first. Raise redis.RedisError."""

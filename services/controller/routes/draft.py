@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from five.agent.draft.evidence import calibration_json
 from five.agent.draft.pick_order import DraftError
 from five.services.controller.http.dependencies import ContextDep, Viewer
-from five.services.controller.http.problems import Problem, responses
+from five.services.controller.http.problems import Problem, blob_store_errors, responses
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
 
@@ -139,7 +139,8 @@ def draft_tables(caller: Viewer, context: ContextDep) -> DraftTables:
     """Return the draft tables. `five draft --make` creates one; the evaluator does so for rated versions with a small
     hero pool.
     """
-    return DraftTables.model_validate({"tables": context.drafts.tables()})
+    with blob_store_errors():
+        return DraftTables.model_validate({"tables": context.drafts.tables()})
 
 
 @router.get("/draft/calibration", responses=responses(_429=BUSY))
@@ -161,7 +162,8 @@ async def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire:
     in training.
     """
     try:
-        with context.draft_slots.take(caller):  # a waiting request holds a thread, of which all routes have forty
+        # Limited, because a waiting request holds one of the forty threads of all routes.
+        with context.draft_slots.take(caller), blob_store_errors():
             found = await run_in_threadpool(context.drafts.draft, table, _split(radiant), _split(dire), _split(banned),
                                             order)
     except BlobMissing as error:

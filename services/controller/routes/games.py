@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.services.controller.games.live_hub import GameFeed
 from five.services.controller.http.dependencies import Context, ContextDep, Viewer
-from five.services.controller.http.problems import Problem, responses
+from five.services.controller.http.problems import Problem, blob_store_errors, responses
 from five.services.controller.http.slots import ReleasingResponse
 from rapid.blobs import BlobMissing
+from rapid.store.errors import Corrupt
 
 router = APIRouter(tags=["games"])
 BYTES = "application/octet-stream"
@@ -102,7 +103,8 @@ async def live(caller: Viewer, context: ContextDep, request: Request, game: Game
 @router.get("/replays")
 async def replays(caller: Viewer, context: ContextDep) -> RecordingList:
     """Return the recordings of rated games and matches."""
-    found = await asyncio.to_thread(context.recordings.all)
+    with blob_store_errors():
+        found = await asyncio.to_thread(context.recordings.all)
     return RecordingList(replays=[ReplayEntry.model_validate(entry) for entry in found])
 
 
@@ -112,7 +114,10 @@ async def replays(caller: Viewer, context: ContextDep) -> RecordingList:
 async def replay(caller: Viewer, context: ContextDep, name: ReplayName) -> Response:
     """Return a recording's bytes: a live game's stream plus an index at its end."""
     try:
-        data = await asyncio.to_thread(context.recordings.read, name)
+        with blob_store_errors():
+            data = await asyncio.to_thread(context.recordings.read, name)
     except BlobMissing:
-        raise Problem(404, f"there is no recording {name!r}") from None
+        raise Problem(404, f"there is no recording {name!r}; GET /v1/replays lists all") from None
+    except Corrupt as error:
+        raise Problem(404, f"recording {name!r} is unreadable: {error}") from None
     return Response(data, media_type=BYTES, headers=HEADERS)

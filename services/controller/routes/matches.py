@@ -63,14 +63,14 @@ def match(caller: Viewer, context: ContextDep, identity: Identity) -> RequestedM
 @router.post("/matches/{identity}/cancel", responses=responses(_404=NONE, _409="The match is over."))
 def cancel_match(caller: Operator, context: ContextDep, identity: Identity, dry_run: DryRun = False) -> RequestedMatch:
     """Cancel a waiting or running match. Cancelling it again has no effect."""
-    kept = MatchQueue(context.state)
-    before = kept.get(identity)
+    queue = MatchQueue(context.state)
+    before = queue.get(identity)
     if before is None:
         raise _not_found(identity)
     found: RequestedMatch | None = before
     if before.state in OPEN_STATES:
         found = before.model_copy(update={"state": MatchState.CANCELLED}) if dry_run else \
-            kept.transition(identity, MatchState.CANCELLED)
+            queue.transition(identity, MatchState.CANCELLED)
     if found is None:
         raise _not_found(identity)
     if found.state is not MatchState.CANCELLED:

@@ -40,10 +40,10 @@ def operation(caller: Viewer, context: ContextDep, identity: Identity) -> Operat
 @router.post("/operations/{identity}/cancel", responses=responses(_404=NONE,
                                                                   _409="The operation is over or publishing."))
 def cancel_operation(caller: Operator, context: ContextDep, identity: Identity, body: Reason | None = None,
-           dry_run: DryRun = False) -> Operation:
+                     dry_run: DryRun = False) -> Operation:
     """Cancel an operation and roll the run back. Possible until publishing begins; after that only a revert goes
     back."""
-    word = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
+    decision = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
 
     def cancelled(operation: Operation) -> Operation:
         if operation.is_over:
@@ -51,7 +51,7 @@ def cancel_operation(caller: Operator, context: ContextDep, identity: Identity, 
         if operation.publishing:
             raise Problem(409, f"operation {identity} is publishing or published and can no longer be cancelled: "
                                "revert to the version before it instead")
-        return operation if operation.cancel else operation.model_copy(update={"cancel": word})
+        return operation if operation.cancel else operation.model_copy(update={"cancel": decision})
 
     if dry_run:
         return cancelled(_require(context, identity))
@@ -62,9 +62,9 @@ def cancel_operation(caller: Operator, context: ContextDep, identity: Identity, 
 @router.post("/operations/{identity}/continue",
              responses=responses(_404=NONE, _409="The operation is over, or has not reached its hold."))
 def continue_operation(caller: Operator, context: ContextDep, identity: Identity, body: Reason | None = None,
-          dry_run: DryRun = False) -> Operation:
+                       dry_run: DryRun = False) -> Operation:
     """Let an operation continue past its hold; publishing comes next."""
-    word = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
+    decision = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
 
     def released(operation: Operation) -> Operation:
         step = operation.step("hold")
@@ -76,7 +76,7 @@ def continue_operation(caller: Operator, context: ContextDep, identity: Identity
             now = operation.current
             raise Problem(409, f"operation {identity} has not reached its hold yet; it is at "
                                f"{now.name if now else 'its end'}. Read its check first, then continue")
-        return operation if operation.go_on else operation.model_copy(update={"go_on": word})
+        return operation if operation.go_on else operation.model_copy(update={"go_on": decision})
 
     if dry_run:
         return released(_require(context, identity))

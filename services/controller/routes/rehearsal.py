@@ -15,7 +15,7 @@ from five.services.controller.routes.run import Reason
 from five.services.controller.routes.surgery import NO_RUN, PLAN, PLAN_CHARACTERS, fit_plan, require_record
 from five.services.controller.surgery.rehearsals import (
     EXAMPLE,
-    TAKES,
+    WORKER_EXAMPLE,
     Rehearsal,
     RehearsalInProgress,
     Rehearsals,
@@ -45,7 +45,7 @@ class RehearsalList(BaseModel):
     """The stored rehearsals and the available worker."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
-        "items": [EXAMPLE], "total": 1, "next": None, "worker": TAKES}]})
+        "items": [EXAMPLE], "total": 1, "next": None, "worker": WORKER_EXAMPLE}]})
 
     items: list[Rehearsal] = Field(description="The items, newest first.")
     total: int = Field(description="Number of items in the whole list.")
@@ -72,16 +72,16 @@ def rehearse_surgery(caller: Operator, context: ContextDep, body: RehearsalReque
     """
     record = require_record(context)
     request = fit_plan(record, body.plan)
-    kept = Rehearsals(context.state)
+    store = Rehearsals(context.state)
     scope = RehearsalScope(versions=body.versions, games=body.games, minutes=body.minutes)
-    if kept.available_worker() is None:
+    if store.available_worker() is None:
         raise Problem(409, "no rehearsal worker is available: only `five train` can fork the run, on its own machine; "
                            "services in containers cannot. On a machine with the run's folder, use: "
                            f"`{command_of(request.name, scope)}`", "no-rehearsal-worker",
                       command=command_of(request.name, scope))
     try:
-        rehearsal = kept.begin(new_rehearsal(body.plan, request.digest, request.name, record.epoch, caller.name, scope,
-                                   reason=body.reason), dry_run)
+        rehearsal = store.begin(new_rehearsal(body.plan, request.digest, request.name, record.epoch, caller.name, scope,
+                                              reason=body.reason), dry_run)
     except RehearsalInProgress as busy:
         raise Problem(409, str(busy), "rehearsal-in-progress", rehearsal=busy.rehearsal.id) from None
     if dry_run:
@@ -94,9 +94,9 @@ def rehearse_surgery(caller: Operator, context: ContextDep, body: RehearsalReque
 @router.get("/rehearsals")
 def rehearsals(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> RehearsalList:
     """Return the newest rehearsals, including those of the command line, and the available worker."""
-    kept = Rehearsals(context.state)
-    part: Slice[Rehearsal] = make_slice(kept.all(), offset, limit)
-    return RehearsalList(**dict(part), worker=kept.available_worker())
+    store = Rehearsals(context.state)
+    part: Slice[Rehearsal] = make_slice(store.all(), offset, limit)
+    return RehearsalList(**dict(part), worker=store.available_worker())
 
 
 @router.get("/rehearsals/{identity}", responses=responses(_404=NONE))
@@ -109,13 +109,13 @@ def rehearsal(caller: Viewer, context: ContextDep, identity: Identity) -> Rehear
 def cancel_rehearsal(caller: Operator, context: ContextDep, identity: Identity, body: Reason | None = None,
                      dry_run: DryRun = False) -> Rehearsal:
     """Cancel a rehearsal: at once if it is waiting; otherwise its worker ends the fork and reports it."""
-    kept = Rehearsals(context.state)
-    word = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
-    before = _require(kept.get(identity), identity)
+    store = Rehearsals(context.state)
+    decision = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
+    before = _require(store.get(identity), identity)
     if before.is_over and before.state is not RehearsalState.CANCELLED:
         raise Problem(409,
                       f"rehearsal {identity} is {before.state.value}: only an unfinished rehearsal can be cancelled")
-    return before if dry_run else _require(kept.cancel(identity, word), identity)
+    return before if dry_run else _require(store.cancel(identity, decision), identity)
 
 
 def _require(rehearsal: Rehearsal | None, identity: str) -> Rehearsal:

@@ -1,16 +1,13 @@
 """Routes for reverting the run to an older version, and for the branches that reverts leave."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
-import redis
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.paging import MAX_SAFE_INTEGER, Limit, Offset, Slice, make_slice
-from five.services.controller.http.problems import RETRY_SECONDS, Problem, responses
+from five.services.controller.http.problems import Problem, blob_store_errors, responses
 from five.services.controller.operations.document import Operation, OperationKind, OperationRequest
 from five.services.controller.routes.surgery import NO_RUN, begin_operation
 from five.services.controller.surgery.revert import (
@@ -58,24 +55,16 @@ class Branch(BaseModel):
     continued_as: int = Field(description="The first version after the revert.")
 
 
-@contextmanager
-def _blob_store(context: Context) -> Iterator[BlobStore]:
-    """Yield the blob store. Raise Problem if it is missing or unavailable."""
+def _require_blobs(context: Context) -> BlobStore:
     if context.blobs is None:
         raise Problem(503, "this controller has no blob store (blobs.url)", "unavailable")
-    try:
-        yield context.blobs
-    except (redis.RedisError, ConnectionError):
-        raise  # of the run's Redis, handled for all operations alike
-    except OSError as error:
-        raise Problem(503, f"the blob store {context.blobs.url} is unavailable: {error}", "unavailable",
-                      {"Retry-After": str(RETRY_SECONDS)}) from None
+    return context.blobs
 
 
 def _preview(context: Context, target: int) -> RevertPreview:
     try:
-        with _blob_store(context) as blobs:
-            return preview_revert(context.state, context.store, blobs, target)
+        with blob_store_errors():
+            return preview_revert(context.state, context.store, _require_blobs(context), target)
     except RevertError as error:
         raise Problem(409, str(error)) from None
 
@@ -83,8 +72,8 @@ def _preview(context: Context, target: int) -> RevertPreview:
 @router.get("/revert/targets", responses=responses(_404=NO_RUN))
 def revert_targets(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[RevertTarget]:
     """Return the versions that the run can revert to, newest first, including those of abandoned branches."""
-    with _blob_store(context) as blobs:
-        return make_slice(list_targets(context.state, context.store, blobs), offset, limit)
+    with blob_store_errors():
+        return make_slice(list_targets(context.state, context.store, _require_blobs(context)), offset, limit)
 
 
 @router.get("/revert/{version}", responses=responses(_409="The run cannot revert to this version."))

@@ -74,7 +74,7 @@ class ScheduleState(BaseModel):
     name: str = Field(description="Name of the schedule.")
     schedule: ScheduleConfig = Field(description="`initial` until the first ramp, then linear from ramp to ramp.")
     version: int = Field(description="The newest version; 0 before the first.")
-    hero_steps: int = Field(description="Hero-steps that the run had learned from at it.")
+    hero_steps: int = Field(description="Hero-steps that the run had received at it.")
     value: float = Field(description="The value at it.")
     next_start: int = Field(description="Position some two versions ahead, in the schedule's unit.")
     change: str | None = Field(None, description="After a change: its id in the history; null if nothing was "

@@ -48,6 +48,7 @@ class Cursor(NamedTuple):
     def __str__(self) -> str:
         return f"{self.event}~{self.version}"
 
+
 def message(kind: str, data: Any, identity: str = "") -> str:
     """Return one message of the stream."""
     head = f"id: {identity}\n" if identity else ""
@@ -69,13 +70,10 @@ class StreamReader:
             event, version = context.state.events.last(1), context.series.last("versions")
             self._cursor = Cursor(event[0].id if event else _FIRST, version.id if version else _FIRST)
         now = context.state.status()
-        found: list[tuple[str, str, dict[str, Any]]] = [*((e.id, "event", e._asdict())
-                                                          for e in context.state.events.read(self._cursor.event,
-                                                                                             BATCH)),
-                                                        *((r.id, "version", r._asdict())
-                                                          for r in context.series.following("versions",
-                                                                                            self._cursor.version,
-                                                                                            BATCH))]
+        events = context.state.events.read(self._cursor.event, BATCH)
+        versions = context.series.following("versions", self._cursor.version, BATCH)
+        found: list[tuple[str, str, dict[str, Any]]] = [*((e.id, "event", e._asdict()) for e in events),
+                                                        *((r.id, "version", r._asdict()) for r in versions)]
         found.sort(key=lambda item: tuple(map(int, item[0].split("-"))))
         for identity, kind, data in found:
             self._cursor = self._cursor._replace(**{kind: identity})

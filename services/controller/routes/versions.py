@@ -22,8 +22,6 @@ from rapid.store.errors import VersionMissing
 router = APIRouter(tags=["versions"])
 PAGE = 500  # records per round trip, at least
 MAX_GAP = 100_000  # maximum gap of missing version numbers that a page searches
-
-
 _BLOB: dict[str, Any] = {"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                          "bytes": 5242880}
 
@@ -65,8 +63,8 @@ def _version(record: VersionRecord) -> dict[str, Any]:
             "created_at": record.created_at, "blob": blob}
 
 
-def _read_records(context: Context, head: int, limit: int, after: int | None, before: int
-                  | None) -> list[VersionRecord]:
+def _read_records(context: Context, head: int, limit: int, after: int | None,
+                  before: int | None) -> list[VersionRecord]:
     """Return the records from a cursor on. Numbers have gaps: reverts and crashes leave some, and old versions that are
     not archived have no record."""
     found: list[VersionRecord] = []
@@ -93,7 +91,7 @@ def versions(caller: Viewer, context: ContextDep, limit: Limit = 100, after: Aft
     records = [] if head is None else _read_records(context, head, limit, after, before)
     cursors = (None if c is None else str(c) for c in (after, before))
     return make_page([Version.model_validate(_version(r)) for r in records], [str(r.version) for r in records], limit,
-                *cursors)
+                     *cursors)
 
 
 @router.get("/versions/{version}", responses=responses(_404="There is no record of that version."))

@@ -16,8 +16,8 @@ def environment_servers(live: Iterable[Instance]) -> set[str]:
     found: set[str] = set()
     for instance in live:
         machine = instance.metrics_address.rpartition(":")[0]
-        said = instance.stats.get("environments") if instance.kind == "rollout" else None
-        for address in said if isinstance(said, list) else ():
-            own = str(address).startswith(_LOOPBACK)
-            found.add(f"{machine}/{address}" if own else str(address))
+        reported = instance.stats.get("environments") if instance.kind == "rollout" else None
+        for address in reported if isinstance(reported, list) else ():
+            is_local = str(address).startswith(_LOOPBACK)
+            found.add(f"{machine}/{address}" if is_local else str(address))
     return found

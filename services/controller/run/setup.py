@@ -10,7 +10,7 @@ from dota.tables import hero_ids
 from five.agent.surgery.plan import MAX_PARAMETERS
 from five.agent.surgery.spec import AgentSpec
 from five.run.config import RunConfig
-from five.run.effective import drift, overlay, recorded
+from five.run.effective import drift, overlay, record_trees
 from five.run.load import ConfigError
 from rapid.redaction import redact_tree
 from rapid.store.record import RunRecord
@@ -30,7 +30,7 @@ def config_document(config: RunConfig) -> dict[str, Any]:
 
 def initial_record(config: RunConfig) -> RunRecord:
     """Return the first record of a run. Its schema is computed by the process that publishes the first version."""
-    game, model = recorded(config)
+    game, model = record_trees(config)
     return RunRecord(game=game, model=model, layout=Layout(config.game).hash)
 
 

@@ -140,11 +140,11 @@ def preview_plan(plan: "Plan", record: RunRecord) -> PlanPreview:
 
 
 def surgery_request(plan: "Plan", text: str, record: RunRecord, bounds: Mapping[str, Any] | None = None,
-               hold: bool | None = None) -> OperationRequest:
+                    hold: bool | None = None) -> OperationRequest:
     """Return the operation request of a plan, bound to the run's current record."""
     return OperationRequest(plan=text, digest=plan.digest, name=plan.name, parent=plan.parent, epoch=record.epoch,
-                   hold=plan.hold if hold is None else hold, warm_up_versions=plan.warm_up_versions,
-                   bounds=dict(bounds or {}))
+                            hold=plan.hold if hold is None else hold, warm_up_versions=plan.warm_up_versions,
+                            bounds=dict(bounds or {}))
 
 
 def _row(change: "StepChange") -> PlanStep:

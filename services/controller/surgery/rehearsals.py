@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.services.controller.operations.document import OperatorDecision
 from rapid.store.keys import Keys
 from rapid.store.state import Json, RunState
+from rapid.store.tables import transaction
 
 TABLE = "rehearsals"
 MAX_RECORDS = 20
@@ -42,9 +43,9 @@ class RehearsalState(StrEnum):
 
 OPEN = frozenset({RehearsalState.WAITING, RehearsalState.PREPARING, RehearsalState.WARMING, RehearsalState.LEARNING,
                   RehearsalState.PLAYING})
-WORKER = "*"
+WORKER = "*"  # in a set of holders: a worker accepts requests
 HOLDER_DIED = "its process has ended unexpectedly: request it again"
-TAKES: Json = {"host": "workstation", "pid": 4711}
+WORKER_EXAMPLE: Json = {"host": "workstation", "pid": 4711}
 EXAMPLE: Json = {
     "id": "rehearsal-20260101-121500-a1b2c3", "plan": "name: wider\nsteps: []\n", "digest": "4c0e2f1a" * 8,
     "name": "wider", "epoch": 1, "who": "ada", "by": "run", "reason": "", "asked_at": 1760000000.0,
@@ -115,7 +116,7 @@ class Rehearsal(BaseModel):
 class RehearsalWorker(BaseModel):
     """The process that accepts requests: the one that holds the run on one machine."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [TAKES]})
+    model_config = ConfigDict(json_schema_extra={"examples": [WORKER_EXAMPLE]})
 
     host: str = Field(description="The machine's name.")
     pid: int = Field(description="The process.")
@@ -168,8 +169,8 @@ class Rehearsals:
 
         Callers read it before and after a row, because a rehearsal may begin or end in between.
         """
-        holder, taker = cast(list[bytes | None], self._redis.mget(self._keys.rehearsing, self._keys.rehearser))
-        return frozenset([*([holder.decode()] if holder else []), *([WORKER] if taker else [])])
+        holder, worker = cast(list[bytes | None], self._redis.mget(self._keys.rehearsing, self._keys.rehearser))
+        return frozenset([*([holder.decode()] if holder else []), *([WORKER] if worker else [])])
 
     def available_worker(self) -> RehearsalWorker | None:
         """Return the worker that accepts requests, or None."""
@@ -217,7 +218,7 @@ class Rehearsals:
         self._table.update(change, event=event)
         return result
 
-    def cancel(self, identity: str, word: OperatorDecision) -> Rehearsal | None:
+    def cancel(self, identity: str, decision: OperatorDecision) -> Rehearsal | None:
         """Cancel a rehearsal; a waiting one ends at once.
 
         Return it afterwards, unchanged if it was over or cancelled already; None if there is none.
@@ -229,11 +230,12 @@ class Rehearsals:
             if seen.is_over or seen.cancel:
                 return seen
             if seen.state is RehearsalState.WAITING:
-                return seen.model_copy(update={"cancel": word, "state": RehearsalState.CANCELLED, "ended_at": word.at})
-            return seen.model_copy(update={"cancel": word})
+                return seen.model_copy(update={"cancel": decision, "state": RehearsalState.CANCELLED,
+                                               "ended_at": decision.at})
+            return seen.model_copy(update={"cancel": decision})
 
-        return self.change(identity, cancelled, (word.who, "rehearsal.cancelled", {
-            "rehearsal": identity, "reason": word.reason}))
+        return self.change(identity, cancelled, (decision.who, "rehearsal.cancelled", {
+            "rehearsal": identity, "reason": decision.reason}))
 
     def settle(self) -> None:
         """Store orphaned rehearsals as abandoned; called by a new worker."""
@@ -259,19 +261,28 @@ class Rehearsals:
     def hold(self, identity: str) -> bool:
         """Acquire or renew the lease of the rehearsal in progress. Return whether it is held."""
         key = self._keys.rehearsing
-        if self._redis.set(key, identity, px=LEASE_MS, nx=True):
+
+        def acquire(pipeline: Any) -> bool:
+            holder = pipeline.get(key)
+            pipeline.multi()
+            if holder not in (None, identity.encode()):
+                return False
+            pipeline.set(key, identity, px=LEASE_MS)
             return True
-        holder: Any = self._redis.get(key)
-        if (holder or b"").decode() != identity:
-            return False
-        self._redis.set(key, identity, px=LEASE_MS)
-        return True
+
+        return bool(transaction(self._redis, acquire, key))
 
     def release(self, identity: str) -> None:
-        """Release the lease of a rehearsal."""
-        holder: Any = self._redis.get(self._keys.rehearsing)
-        if (holder or b"").decode() == identity:
-            self._redis.delete(self._keys.rehearsing)
+        """Release the lease of a rehearsal, unless another one holds it."""
+        key = self._keys.rehearsing
+
+        def delete(pipeline: Any) -> None:
+            holder = pipeline.get(key)
+            pipeline.multi()
+            if holder == identity.encode():
+                pipeline.delete(key)
+
+        transaction(self._redis, delete, key)
 
 
 def _effective_state(rehearsal: Rehearsal, holders: frozenset[str]) -> Rehearsal:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.anneal.document import ACTIVE, AnnealState
+from five.agent.anneal.document import FINISHED
 from five.agent.config import SchedulesConfig
 from five.agent.schedules import SCHEDULED, dump_schedules, load_schedules
 from five.agent.standings import parse_standings, player_version
@@ -162,7 +162,7 @@ def _version_numbers(players: Sequence[str]) -> list[int]:
 
 def _anneal_after(state: RunState, target: int) -> str:
     anneal = read_anneal(state)
-    live = anneal is not None and anneal.state in ACTIVE | {AnnealState.FAILED} and target <= anneal.base
+    live = anneal is not None and anneal.state not in FINISHED and target <= anneal.base
     return anneal.id if anneal is not None and live else ""
 
 

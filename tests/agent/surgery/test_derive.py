@@ -93,11 +93,19 @@ def test_resized_map_is_removed_and_added_again() -> None:
     (agent(1, model={"unit": 7}), "can only grow"),
     (agent(1, model={"input_clip": 4.0}), "model.input_clip to 4.0"),
     (agent(1, model={"cross_hero_share": 0.5}), "model.cross_hero_share to 0.5"),
+    (agent(1, model={"id_rows": {"item": 200}}), "do not differ"),  # the default has more
     (agent(5), "heroes_per_team"),
 ])
 def test_unsupported_changes_are_named(to: AgentSpec, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         derive_plan(agent(1), to, "wrong")
+
+
+def test_embedding_rows_cannot_be_removed() -> None:
+    wide = agent(1, model={"id_rows": {"item": 300}})
+    for to in (agent(1), agent(1, model={"lstm": 128})):
+        with pytest.raises(ValueError, match="no surgery step can change model.rows of item to 256"):
+            derive_plan(wide, to, "narrow")
 
 
 def test_change_table_counts_parameters() -> None:

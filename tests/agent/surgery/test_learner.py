@@ -90,7 +90,7 @@ def test_held_step_keeps_the_function(heroes: int) -> None:
     assert after.hold_steps == 32
     old, new = batch_of(spec, 77), converted(of, spec, batch_of(spec, 77))
     parameters = {n: p.detach().clone() for n, p in after.policy.named_parameters()}
-    before.hold_learning_rate(1)
+    before.hold_steps = 1
     held = before.train_step(old, HYPER), after.train_step(new, HYPER)
     assert [m["learning_rate"] for m in held] == [0.0, 0.0] and [m["skipped"] for m in held] == [0.0, 0.0]
     assert all(torch.equal(parameters[n], p) for n, p in after.policy.named_parameters())

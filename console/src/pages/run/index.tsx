@@ -71,7 +71,7 @@ function Figures() {
   const figures: [string, string][] = [
     ["version", now.version === null ? "none yet" : String(now.version)],
     ["hero-steps a second", number(versions.hero_steps_per_second, 0)],
-    ["hero-steps learned from", number(versions.hero_steps, 0)],
+    ["hero-steps received", number(versions.hero_steps, 0)],
     ["TrueSkill", rating.mu === undefined ? "–" : `${number(rating.mu, 1)} ± ${number(rating.sigma, 1)}`],
     ["staleness, median", number(versions.staleness_median, 1)],
     ["sample reuse", number(versions.reuse, 2)],

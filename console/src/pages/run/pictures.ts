@@ -10,7 +10,7 @@ const VERSIONS: readonly Picture[] = [
              { field: "staleness_p95", label: "95th percentile" }] },
   { title: "Sample reuse", unit: "uses a sample", band: { from: 0.8, to: 1.1, label: "Band: the paper's 0.8 to 1.1." },
     curves: [{ field: "reuse", label: "whole run" }, { field: "reuse_recent", label: "recent" }] },
-  { title: "Hero-steps", unit: "learned from since the beginning", curves: [{ field: "hero_steps", label: "hero-steps" }] },
+  { title: "Hero-steps", unit: "received since the beginning", curves: [{ field: "hero_steps", label: "hero-steps" }] },
   { title: "Throughput", unit: "hero-steps a second",
     curves: [{ field: "hero_steps_per_second", label: "played" }, { field: "consumed_per_second", label: "learned from" }] },
   { title: "Time of the optimizer", unit: "share",

@@ -187,7 +187,7 @@ def _add_pairs(test: RuleTest, rule: Variant, pairs: Sequence[Pair], since_share
                            test.passes_at, tuple(history))
 
 
-class TestPower(NamedTuple):
+class PowerEstimate(NamedTuple):
     """Shares of simulated attempts that failed and passed, and the median pairs per rule until a verdict (0: none)."""
 
     failed: float
@@ -196,12 +196,12 @@ class TestPower(NamedTuple):
 
 
 def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: float, attempts: int, seed: int,
-             pairs: int | None = None) -> TestPower:
+                   pairs: int | None = None) -> PowerEstimate:
     """Simulate attempts whose pairs have these mean scores under each rule.
 
     Scores are -1, 0 or 1. ``spread`` is the probability of a score other than 0: 1 if one version wins both games of
-    each pair, 0.5 for equal versions and independent games. The test is evaluated after every pair. Raise ValueError
-    for a mean above the spread.
+    each pair, 0.5 for equal versions and independent games. ``pairs`` bounds the pairs under each rule in place of
+    ``config.pairs``. The test is evaluated after every pair. Raise ValueError for a mean above the spread.
     """
     rng = np.random.default_rng(seed)
     length = config.pairs if pairs is None else pairs
@@ -222,7 +222,7 @@ def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: 
             undecided = undecided[~ended]
             for test in tests:
                 test.keep(~ended)
-    return TestPower(float(is_failed.mean()), float(is_passed.mean()), int(np.median(ends)) if ends else 0)
+    return PowerEstimate(float(is_failed.mean()), float(is_passed.mean()), int(np.median(ends)) if ends else 0)
 
 
 def _sample_scores(rng: np.random.Generator, rule: Variant, mean: float, spread: float, attempts: int,

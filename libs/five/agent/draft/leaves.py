@@ -109,9 +109,8 @@ class LeafTable:
     def remaining(self, radiant: int, dire: int, banned: int) -> Floats:
         """Return the leaves that agree with picks and bans, float32 [C(a, r), C(b, d)].
 
-        The arguments are bit masks of heroes. Rows and columns number sets of the heroes that are still open
-        (``open_heroes``),
-        of which Radiant picks r more and Dire d.
+        The arguments are bit masks of heroes. Rows and columns number sets of the a and b heroes that Radiant and Dire
+        may still pick (`open_heroes`); Radiant picks r more and Dire d.
         """
         win, r, d = self.win, self.pool.team, self.pool.team
         shared = self.pool.shared

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
-MAX_HEROES = 24  # the leaf table has millions of entries long before
+MAX_HEROES = 62  # bits of an int64 mask, without its sign
 
 
 class Subsets:

@@ -102,7 +102,7 @@ class SampleBuffer:
         return self._count
 
     def add(self, source: Any, versions: npt.NDArray[np.int32], current_version: int, nbytes: int, *,
-            age_from_arrival: bool = False) -> int:
+            age_from_arrival: bool = False) -> list[int]:
         """Add the samples of a segment and evict the oldest ones that no longer fit.
 
         Args:
@@ -113,7 +113,7 @@ class SampleBuffer:
             age_from_arrival: count the samples' age from now instead of from their newest step, as outcome samples
                 need, which are as old as their game.
 
-        Returns how many samples were added. The others are too old or too large.
+        Returns the indices of the added samples. The others are too old or too large.
         """
         newest = [current_version] * len(versions) if age_from_arrival else versions.max(axis=1).tolist()
         samples = [_Sample(source, index, nbytes, acted, latest)
@@ -121,7 +121,7 @@ class SampleBuffer:
         with self._lock:
             if current_version != self._checked_version:
                 self._checked_version = -1  # the samples may be too old for a version that was checked meanwhile
-            return sum(self._add(sample, current_version) for sample in samples)
+            return [sample.index for sample in samples if self._add(sample, current_version)]
 
     def sample(self, batch_samples: int, current_version: int) -> HostBatch | None:
         """Return a batch of different samples in the order of ``buffer.sampling``; None while there are too few.

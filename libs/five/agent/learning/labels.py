@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from five.agent.learning.recurrence import linear_recurrence
 
-RANKS = 5
+RANKS = 5  # heroes of a team; a smaller team uses the first ranks only
 WIN, RANK, BUILDING = "win_probability", "net_worth_rank", "building_events"
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -64,7 +64,7 @@ def label_segment(
         building_gamma: discount of building events per timestep, ``discount(building_horizon_seconds)``.
 
     Events inside the segment take precedence over predictions. Raise ValueError if both ``outcome`` and ``predictions``
-    are None.
+    are None, or if ``outcome`` has ranks of another number of heroes.
     """
     steps, buildings = events.shape
     if outcome is not None:

@@ -77,7 +77,8 @@ class Learner:
 
     Attributes:
         gradient_steps: number of steps so far, skipped ones included.
-        hold_steps: number of remaining steps at learning rate 0.
+        hold_steps: number of remaining steps at learning rate 0, in which Adam's moments, the clip's second moment and
+            the observation statistics settle: at the start of a run and after surgery.
     """
 
     def __init__(self, policy: LearningPolicy, config: LearnerConfig, device: torch.device | str = "cpu",
@@ -119,7 +120,8 @@ class Learner:
         self._transfers = BatchTransfer(self.device)
         self._step_ends: deque[DeviceEvent] = deque(maxlen=MAX_STEPS_IN_FLIGHT)
         self._skipped_steps = torch.zeros((), dtype=torch.int64, device=self.device)
-        self._skip_flags: Tensor | None = None  # of the last skipped step
+        self._skip_flags: Tensor | None = None  # of the last skipped step, once a step was skipped
+        self._restored_skips = 0  # skipped steps of the loaded checkpoint, which stores no reasons
         self._term_names: list[str] = []
         self._pending_rewards = np.zeros(3)  # count, sum and sum of squares since the last step
         self._device_rewards = torch.zeros(3, dtype=torch.float64, device=self.device)  # plus those of skipped steps
@@ -131,8 +133,8 @@ class Learner:
 
     @property
     def skip_reason(self) -> str:
-        """Reason of the last skipped step; empty if no step was skipped."""
-        if self._skip_flags is None or not self.skipped_steps:
+        """Reason of the last skipped step; empty if none was skipped since the checkpoint was loaded."""
+        if self._skip_flags is None or self.skipped_steps == self._restored_skips:
             return ""
         return self._explain_skip([flag > 0 for flag in self._skip_flags.tolist()])
 
@@ -143,16 +145,6 @@ class Learner:
     def record_event(self) -> DeviceEvent:
         """Record an event at the present point of the device's work."""
         return DeviceEvent(self.device)
-
-    def hold_learning_rate(self, steps: int) -> None:
-        """Run the next ``steps`` steps at learning rate 0.
-
-        Adam's moments, the clip's second moment and the observation statistics settle in these steps, after surgery
-        or at the start of a run.
-        """
-        if steps < 0:
-            raise ValueError(f"steps {steps}: at least 0 is required")
-        self.hold_steps = steps
 
     def add_rewards(self, count: float, total: float, squares: float) -> None:
         """Add the reward sums of a segment. The next step merges them into the running deviation."""
@@ -276,7 +268,7 @@ class Learner:
             raise CaptureError(f"a batch with all slots does not fit into memory: {error}") from error
         total = loss.total.detach().double().reshape(1)
         return _GradientResult({name: term.detach() for name, term in loss.terms.items()}, loss.metrics,
-                         torch.cat((unrolled.observation_moments.flatten(), self._device_rewards, total)))
+                               torch.cat((unrolled.observation_moments.flatten(), self._device_rewards, total)))
 
     def _all_reduce_gradients(self, shared: Tensor) -> None:
         """Average ``shared`` and the rest of the gradient over the optimizers."""
@@ -388,7 +380,8 @@ class Learner:
                 "exp_avg": state[f"{ADAM_PREFIX}m/{name}"].to(self.device, torch.float32, copy=True),
                 "exp_avg_sq": state[f"{ADAM_PREFIX}v/{name}"].to(self.device, torch.float32, copy=True)}
         self.gradient_steps = int(extra["gradient_steps"])
-        self._skipped_steps.fill_(int(extra["skipped_steps"]))
+        self._restored_skips = int(extra["skipped_steps"])
+        self._skipped_steps.fill_(self._restored_skips)
         self.hold_steps = int(extra["hold_steps"])
         self._clip.steps = int(extra["clip_steps"])
         self._pending_rewards = np.array(extra["pending_rewards"], np.float64)

@@ -105,7 +105,7 @@ class WaitMeter:
         self.end()
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether a wait is running."""
         return bool(self._since)
 

@@ -9,7 +9,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def linear_recurrence(decay: npt.NDArray[np.floating[Any]] | float, add: npt.NDArray[np.floating[Any]],
-               initial: npt.NDArray[np.floating[Any]] | float = 0.0, *, backward: bool = False) -> Doubles:
+                      initial: npt.NDArray[np.floating[Any]] | float = 0.0, *, backward: bool = False) -> Doubles:
     """Return all values of x[t] = decay[t] · x[t-1] + add[t], float64 [T, ...].
 
     Args:

@@ -30,8 +30,8 @@ class IndexableRows(Protocol):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Bootstrap of a segment: ``values`` float [H] of the step that follows, and the auxiliary heads' probabilities as
-    `label_segment` reads them."""
+    """Predictions for the step that follows a segment: ``values`` float [H], and ``predictions``, the probabilities of
+    the auxiliary heads as `label_segment` reads them."""
 
     values: Array
     predictions: Mapping[str, Array]
@@ -46,7 +46,7 @@ class Segment(Generic[A]):
         samples: number of samples of ``lstm_unroll_length`` steps each. The last one may be padded.
         reward_sum: sum over the hero-steps' raw rewards, for the optimizer's running deviation. With
             ``reward_scale="return"`` it is the sum over their running discounted sums.
-        reward_square_sum: the same of the squares.
+        reward_square_sum: sum of the squares of what ``reward_sum`` adds up.
         reward_count: number of hero-steps, padding excluded.
         oldest_version: oldest version that acted.
         newest_version: newest version that acted.
@@ -89,7 +89,7 @@ def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp],
         reward_std: running deviation at the newest version, which divides the rewards.
         running_return: float64 [H], the game's discounted sum of rewards so far, 0 at its first step. Updated in place.
         timestep_seconds: game time of a step (`dota.config.GameConfig.timestep_seconds`).
-        variant: as of `Segment`.
+        variant: variant of the game while a change is annealed, else "".
 
     Log-probabilities, values and states are those of the version that acted; they are never recomputed. Raises
     ValueError naming the shapes when rows, rewards and fallen differ in length.
@@ -114,27 +114,31 @@ def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp],
     else:
         terminated[-1] = True
     advantages, returns = gae(rewards / reward_std, values, terminated, gamma, config.gae_lambda)
-    labels = label_segment(
-        fallen, None if isinstance(end, Bootstrap) else end,
-        end.predictions if isinstance(end, Bootstrap) else None, heroes,
-        discount(config.building_horizon_seconds, timestep_seconds))
+    outcome, predictions = (None, end.predictions) if isinstance(end, Bootstrap) else (end, None)
+    labels = label_segment(fallen, outcome, predictions, heroes,
+                           discount(config.building_horizon_seconds, timestep_seconds))
     for name, array in (("advantages", advantages), ("returns", returns), ("win_label", labels.win),
                         ("rank_label", labels.rank), ("building_label", labels.building)):
         out[name] = _pad(array, len(padded))
-    mask = np.ones((len(padded), heroes), np.float32)
-    mask[length:] = 0.0
-    out["mask"] = mask
+    out["mask"] = np.ones((len(padded), heroes), np.float32)
+    out["mask"][length:] = 0.0
     out["outcome_mask"] = np.zeros(len(padded), np.float32)
     out["resets"] = np.zeros(len(padded), np.bool_)
     out["resets"][0] = begins
-
-    measured = linear_recurrence(gamma, rewards, running_return)
-    running_return[:] = measured[-1]
-    if config.reward_scale == "reward":
-        measured = rewards.astype(np.float64)
+    measured = _deviation_input(config, rewards, gamma, running_return)
     versions = out["versions"]
     return Segment(out, samples, float(measured.sum()), float((measured**2).sum()), length * heroes,
                    int(versions.min()), int(versions.max()), variant)
+
+
+def _deviation_input(config: LearnerConfig, rewards: Array, gamma: float, running_return: Array) -> Array:
+    """Return the values whose running deviation divides rewards (``config.reward_scale``), float64 [T, H].
+
+    ``running_return`` [H] is updated in place.
+    """
+    returns = linear_recurrence(gamma, rewards, running_return)
+    running_return[:] = returns[-1]
+    return rewards.astype(np.float64) if config.reward_scale == "reward" else returns
 
 
 def _pad(array: Array, length: int) -> Array:

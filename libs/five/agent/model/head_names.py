@@ -3,7 +3,7 @@
 from dota.spaces import FOLLOW, MOVE, Action, MaskClass, TargetType
 from five.agent.config import ModelConfig
 
-DELAYS = 4
+DELAYS = 4  # one for each frame of a timestep, with the frameskip of Berner et al. 2019, table 2
 OFFSET_PAIRS = ("regular", "caster", "ward")
 
 _PAIR_OF = {TargetType.UNIT_OFFSET: "regular", TargetType.TELEPORT: "regular", TargetType.POINT: "caster",

@@ -120,22 +120,17 @@ class ActionHeads(nn.Module):
             unit = unit_logp.argmax(-1) if greedy else sample(unit_logp, generator)
         unit = torch.where(has_target, unit, 0)
         logp = logp + torch.where(has_target, _gather(unit_logp, unit), 0.0)
-        entropies, max_entropies = {}, {}
-        if given is not None:
-            small_entropy = torch.where(is_read, entropy(small_logp), 0.0)
-            entropies = {"action": torch.where(can_act, entropy(primary_logp), 0.0), "delay": small_entropy[..., 0],
-                         "offset": small_entropy[..., 1:].sum(-1),
-                         "unit": torch.where(has_target, entropy(unit_logp), 0.0)}
-            max_entropies = {"action": _log_count(possible), "delay": reads_delay.float() * math.log(DELAYS),
-                             "offset": reads_offset.float() * (2 * math.log(OFFSETS)), "unit": _log_count(mask)}
-
         chosen = torch.stack((slot, small[..., 0], torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
                               small[..., 1], small[..., 2]), -1)
         target = torch.where(has_target, trunk.rows.gather(1, unit), -1)
-        if given is not None:
-            return HeadOutput(chosen, logp, entropies, max_entropies, target)
-        return HeadOutput(chosen, logp, entropies, max_entropies, target, primary_logp,
-                          unit_logp.masked_fill(~mask, -torch.inf))
+        if given is None:
+            return HeadOutput(chosen, logp, {}, {}, target, primary_logp, unit_logp.masked_fill(~mask, -torch.inf))
+        small_entropy = torch.where(is_read, entropy(small_logp), 0.0)
+        entropies = {"action": torch.where(can_act, entropy(primary_logp), 0.0), "delay": small_entropy[..., 0],
+                     "offset": small_entropy[..., 1:].sum(-1), "unit": torch.where(has_target, entropy(unit_logp), 0.0)}
+        max_entropies = {"action": _log_count(possible), "delay": reads_delay.float() * math.log(DELAYS),
+                         "offset": reads_offset.float() * (2 * math.log(OFFSETS)), "unit": _log_count(mask)}
+        return HeadOutput(chosen, logp, entropies, max_entropies, target)
 
     def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
         """Return int64 [N, H]: the row in ``trunk.units`` that given actions [N, H, 6] target; -1 for none."""

@@ -287,7 +287,7 @@ class InputReader(nn.Module):
         self._unit_fields(inputs, _DenseRows(self.group_slots, is_present), allied, heroes, shared, private, shared_ids)
         flat = is_present.flatten()
         inputs.is_present = {"units": flat, "units/private": flat, "heroes": flat[:heroes],
-                        "heroes/private": flat[:heroes], "allied_heroes": flat[:allied]}
+                             "heroes/private": flat[:heroes], "allied_heroes": flat[:allied]}
         base = 0
         for name, spec in self.sets.items():
             order = self.get_buffer(f"order_{name}")

@@ -1,5 +1,4 @@
-"""An LSTM over a sequence with a hand-written gradient (Hochreiter and Schmidhuber 1997; the cell of Berner et al.
-2019,
+"""An LSTM over a sequence with a hand-written gradient (Hochreiter and Schmidhuber 1997; Berner et al. 2019,
 appendix H).
 
 Matrix products may be in bfloat16; the cell and all element-wise operations are float32. Autocast cannot do that: it

@@ -124,6 +124,8 @@ class _Export:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._reader = policy.trunk.reader
+        self._scale, self._shift = (x.numpy() for x in policy.normaliser.scale_and_shift())
         self._copied: set[int] = set()
 
     def network(self) -> dict[str, Any]:
@@ -137,38 +139,10 @@ class _Export:
 
     def _network(self) -> dict[str, Any]:
         policy = self._policy
-        layout, config, reader, trunk = policy.layout, policy.config, policy.trunk.reader, policy.trunk
+        layout, config, reader, trunk = policy.layout, policy.config, self._reader, policy.trunk
         blocks, table, heads = layout.blocks, policy.heads.table, policy.heads
-        scale, shift = (x.numpy() for x in policy.normaliser.scale_and_shift())
-
-        def numbers(name: str) -> tuple[tuple[int, ...], Array, Array] | None:
-            block, array, _ = reader.streams[name]
-            start, groups, fields = policy.normaliser.columns[name]
-            span = slice(start, start + groups * fields)
-            return tuple(row_layout_of(reader, block, array)), self._copy(scale[span]), self._copy(shift[span])
-
-        def embedded(block: Block, field: str, space: str, array: Any = "shared_ids") -> tuple[int, int, Array] | None:
-            if not block.has(field):
-                return None
-            return (block.offset[array] + block.field(field).offset, block.width(array),
-                    self._copy(policy.embeddings.table(space)))
-
-        owners = {"hero_": "hero", "unit_m": "unit", "pickup": "team"}
-        sets = []
-        for name, spec in reader.sets.items():
-            net = cast(ProcessSet, trunk.sets[name])
-            sets.append({
-                "owner": next(owner for start, owner in owners.items() if name.startswith(start)),
-                "columns": spec.block.instances, "numbers": numbers(name),
-                "id": (spec.block.offset["shared_ids"], spec.block.width("shared_ids"),
-                       self._copy(policy.embeddings.table(spec.space))),
-                "first": self._layer(net.first), "second": self._layer(net.second)})
-        groups = []
-        for group in reader.unit_groups:
-            unit = cast(UnitSet, trunk.towers[group.name])
-            first, private = self._split_layers(unit.first)
-            groups.append({"columns": len(group.slots), "first": first, "private": private,
-                           "second": self._layer(unit.second)})
+        numbers, embedded = self._numbers, self._embedded
+        sets, groups = self._sets(), self._unit_groups()
         join, join_private = self._split_layers(policy.join)
         from_input, from_state, input_bias, state_bias = policy.core.lstm.parameters()
         aux = policy.auxiliary
@@ -206,14 +180,52 @@ class _Export:
             **{name: getattr(table, name).to(torch.int64).tolist() for name in (
                 "mask_class", "offset_pair", "unit_split", "reads_unit", "reads_teleport", "reads_offset")}}
 
+    def _numbers(self, name: str) -> tuple[tuple[int, ...], Array, Array]:
+        """Return a stream's position in its array, and its scale and shift."""
+        block, array, _ = self._reader.streams[name]
+        start, groups, fields = self._policy.normaliser.columns[name]
+        span = slice(start, start + groups * fields)
+        return (tuple(row_layout_of(self._reader, block, array)), self._copy(self._scale[span]),
+                self._copy(self._shift[span]))
+
+    def _embedded(self, block: Block, field: str, space: str, array: Any = "shared_ids"
+                  ) -> tuple[int, int, Array] | None:
+        """Return a categorical field's offset, the width of its rows and its table; None if the layout lacks it."""
+        if not block.has(field):
+            return None
+        return (block.offset[array] + block.field(field).offset, block.width(array),
+                self._copy(self._policy.embeddings.table(space)))
+
+    def _sets(self) -> list[dict[str, Any]]:
+        owners = {"hero_": "hero", "unit_m": "unit", "pickup": "team"}
+        found = []
+        for name, spec in self._reader.sets.items():
+            net = cast(ProcessSet, self._policy.trunk.sets[name])
+            found.append({
+                "owner": next(owner for start, owner in owners.items() if name.startswith(start)),
+                "columns": spec.block.instances, "numbers": self._numbers(name),
+                "id": (spec.block.offset["shared_ids"], spec.block.width("shared_ids"),
+                       self._copy(self._policy.embeddings.table(spec.space))),
+                "first": self._layer(net.first), "second": self._layer(net.second)})
+        return found
+
+    def _unit_groups(self) -> list[dict[str, Any]]:
+        found = []
+        for group in self._reader.unit_groups:
+            unit = cast(UnitSet, self._policy.trunk.towers[group.name])
+            first, private = self._split_layers(unit.first)
+            found.append({"columns": len(group.slots), "first": first, "private": private,
+                          "second": self._layer(unit.second)})
+        return found
+
     def _map(self, name: str, net: MapEncoder | None) -> dict[str, Any] | None:
         if net is None:
             return None
-        policy, reader = self._policy, self._policy.trunk.reader
+        policy, reader = self._policy, self._reader
         block, array, _ = reader.streams[name]
         start, _, fields = policy.normaliser.columns[name]
         scale, shift = (np.tile(self._copy(x[start:start + fields]), block.instances)
-                        for x in policy.normaliser.scale_and_shift())
+                        for x in (self._scale, self._shift))
         layout = row_layout_of(reader, block, array)._replace(fields=len(scale))
         weight, bias = self._layer(net.first)
         ids = None

@@ -126,7 +126,7 @@ class Normaliser(RunningStatistics):
         return self.moments_about_mean(*map(torch.cat, zip(*parts, strict=True)))
 
 
-REWARD_PRIOR = 65_536.0
+REWARD_PRIOR = 65_536.0  # rewards; not in the paper
 
 
 class RewardStatistics(RunningStatistics):

@@ -15,7 +15,7 @@ from five.agent.config import ModelConfig
 from five.agent.model.batch_index import BatchIndex, BatchIndexer
 from five.agent.model.cross_hero import cross_hero_pool
 from five.agent.model.embeddings import Embeddings
-from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput
+from five.agent.model.heads import ActionHeads, AuxiliaryHeads
 from five.agent.model.inputs import Inputs
 from five.agent.model.native_reader import NativeReader
 from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
@@ -163,7 +163,7 @@ class Policy(nn.Module):
                 chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), taken)
             values = self.value(h)[..., 0]
             aux = self.auxiliary(h)
-        new = {"h": h.float(), "c": c.float(), "target_embedding": self._targets(chosen, trunk)}
+        new = {"h": h.float(), "c": c.float(), "target_embedding": _embedding_of(chosen.target, trunk)}
         probabilities = {"win_probability": aux["win_probability"].sigmoid(),
                          "net_worth_rank": aux["net_worth_rank"].softmax(-1),
                          "building_events": aux["building_events"].sigmoid()}
@@ -201,7 +201,7 @@ class Policy(nn.Module):
             aux = self.auxiliary(core)
         entropies, max_entropies = ({name: _restore_leading(e, steps, teams) for name, e in by_head.items()}
                                     for by_head in (chosen.entropies, chosen.max_entropies))
-        last = _restore_leading(self._targets(chosen, trunk), steps, teams)[-1]
+        last = _restore_leading(_embedding_of(chosen.target, trunk), steps, teams)[-1]
         aux = {name: _restore_leading(logits, steps, teams) for name, logits in aux.items()}
         return UnrollOutput(
             _restore_leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
@@ -263,10 +263,6 @@ class Policy(nn.Module):
         joined = torch.relu(self.join(trunk.shared, torch.cat(private, -1)))
         return cross_hero_pool(joined, self.config.pooled)
 
-    def _targets(self, chosen: HeadOutput, trunk: TrunkOutput) -> Tensor:
-        """Return float32 [N, H, K]: embeddings of the chosen targets, zero for none, without gradient."""
-        return _embedding_of(chosen.target, trunk)
-
     def _previous_targets(self, actions: Tensor, obs: dict[str, Tensor], first: Tensor, trunk: TrunkOutput,
                           resets: Tensor | None) -> Tensor:
         """Return [T * B, H, K]: the state's embedding at the first step, then those of the step before; 0 after a
@@ -294,6 +290,8 @@ def _restore_leading(x: Tensor, *lead: int) -> Tensor:
 
 
 def _embedding_of(rows: Tensor, trunk: TrunkOutput) -> Tensor:
+    """Return float32 [N, H, K]: embeddings of targets by their rows in the trunk's units int64 [N, H], without
+    gradient; zero for -1."""
     units = trunk.units.detach()
     if len(units) == 0:
         return units.new_zeros(*rows.shape, units.shape[-1], dtype=torch.float32)

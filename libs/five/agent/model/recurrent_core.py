@@ -49,7 +49,7 @@ class RecurrentCore(nn.Module):
         return self._unroll_segments(x, h, c, resets, starts)
 
     def _unroll_steps(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, dtype: torch.dtype
-                 ) -> tuple[Tensor, Tensor, Tensor]:
+                      ) -> tuple[Tensor, Tensor, Tensor]:
         """Unroll with products in ``dtype``; autocast would also run the library kernel's cell and gradients in
         bfloat16."""
         steps, teams, heroes, _ = x.shape
@@ -60,7 +60,7 @@ class RecurrentCore(nn.Module):
         return (out.view(steps, teams, heroes, -1), h.view(teams, heroes, -1), c.view(teams, heroes, -1))
 
     def _unroll_segments(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, starts: list[int] | None
-               ) -> tuple[Tensor, Tensor, Tensor]:
+                         ) -> tuple[Tensor, Tensor, Tensor]:
         """Unroll with the library kernel, called once for each segment between resets."""
         steps, teams, heroes, _ = x.shape
         flat = x.flatten(1, 2)

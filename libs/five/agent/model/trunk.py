@@ -21,10 +21,10 @@ class TrunkOutput(NamedTuple):
     """Output of the trunk.
 
     ``shared`` [N, Gs] and ``private`` [N, H, Gp] are the halves of the game state, with the controlled hero's
-    embedding.
-    ``units`` [R, H, K] are embeddings of the present units, packed; ``rows`` int64 [N, U] is a slot's row in them (-1:
-    absent). Dense: ``units`` [U * N, H, K] are those of all slots, and ``column`` int64 [U] is a slot's position there.
-    ``keys`` [M, K] are the embeddings of the given targets, if they were selected together with the pools.
+    embedding. ``units`` [R, H, K] are embeddings of the present units, packed; ``rows`` int64 [N, U] is a slot's row in
+    them (-1: absent). Dense: ``units`` [U * N, H, K] are those of all slots, and ``column`` int64 [U] is a slot's
+    position there. ``keys`` [M, K] are the embeddings of the given targets, if they were selected together with the
+    pools.
     """
 
     shared: Tensor

@@ -104,7 +104,7 @@ class CheckReport(BaseModel):
 
 
 def check_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: RecordedSamples,
-          max_parameters: int = MAX_PARAMETERS, device: str = "cpu") -> CheckReport:
+               max_parameters: int = MAX_PARAMETERS, device: str = "cpu") -> CheckReport:
     """Apply the plan to a copy of a version's tensors and return the measured differences.
 
     ``tensors`` are the version's, ``recorded`` comes from its games. If a step promises to hold for any value of its

@@ -3,7 +3,7 @@
 from typing import Any, get_args
 
 from dota.omission import left_out
-from five.agent.config import ModelConfig
+from five.agent.config import IdSpace, ModelConfig
 from five.agent.model.input_structure import id_rows
 from five.agent.surgery.plan import Plan, read_step
 from five.agent.surgery.spec import AgentSpec
@@ -36,6 +36,8 @@ def derive_plan(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
 
 
 class _PlanBuilder:
+    """Steps so far, with the specification ``spec`` after them."""
+
     def __init__(self, old: AgentSpec, new: AgentSpec) -> None:
         self.spec, self.new = old, new
         self.steps: list[AnyStep] = []
@@ -115,14 +117,12 @@ def _remaining_differences(reached: AgentSpec, wanted: AgentSpec) -> list[str]:
 
 
 def _comparable_model(model: ModelConfig) -> dict[str, Any]:
-    values = model.model_dump(mode="json", exclude={"precision"})
-    values["id_rows"] = {}  # compared by their effective number of rows below
-    return values | {f"rows of {space}": id_rows(model, space) for space in model.id_rows}
+    """Return the model's values with the same keys for every model: ``id_rows`` by its effective numbers of rows."""
+    values = model.model_dump(mode="json", exclude={"precision", "id_rows"})
+    return values | {f"rows of {space}": id_rows(model, space) for space in get_args(IdSpace)}
 
 
 def _comparable_game(spec: AgentSpec) -> dict[str, Any]:
     values = spec.game.model_dump(mode="json")
     values["observation"] |= {"omit": sorted(spec.layout.omitted), "generation": 0}
     return values
-
-

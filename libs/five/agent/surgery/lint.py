@@ -30,7 +30,7 @@ class LintFinding(NamedTuple):
 
 
 def lint_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array] | None = None,
-         max_parameters: int = MAX_PARAMETERS) -> list[LintFinding]:
+              max_parameters: int = MAX_PARAMETERS) -> list[LintFinding]:
     """Return the findings in the order of the steps.
 
     ``tensors`` are a version's, to compare the scale of new LSTM weights with the present ones. Without them the scale

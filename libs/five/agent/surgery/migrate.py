@@ -49,12 +49,10 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
     too small at first: Adam's steps would be up to three times too large and the clip too narrow. Therefore the
     learning rate is held at 0 for ``warm_up_versions`` times ``gradient_steps_per_version`` steps
     (``extra["hold_steps"]``, or the present value if larger), while the moments and the statistics of new inputs fill.
-    After n steps a new v is short by
-    0.999^n.
+    After n steps a new v lacks a share of 0.999^n.
 
     Adam's step counter of a new tensor starts at 0. Arguments are not modified, and unchanged tensors share their
-    memory.
-    Raise ValueError if the state is not one of ``old``.
+    memory. Raise ValueError if the state is not one of ``old``.
     """
     import torch
 
@@ -96,7 +94,7 @@ def _apply_step(plan: Plan, stage: PlanStage, tensors: Mapping[str, Array]) -> d
     made = {}
     for name, remap in list_remaps(stage.before.labels, stage.after.labels).items():
         array = remap_tensor(remap, prepared.get(remap.source), step.initializers(name, remap),
-                      f"{plan.digest}/{stage.number}/{getattr(step, 'seed', 0)}/{name}")
+                             f"{plan.digest}/{stage.number}/{getattr(step, 'seed', 0)}/{name}")
         if not remap.same:
             step.finish_tensor(name, remap, array)
         made[name] = array

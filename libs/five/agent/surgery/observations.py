@@ -80,7 +80,7 @@ def convert_state(old: AgentSpec, new: AgentSpec, state: Mapping[str, Array]) ->
 
 
 def _convert_array(source: Array, old: tuple[str, ...], new: tuple[str, ...], new_inputs: NewInputs,
-           random: np.random.Generator, spec: AgentSpec) -> Array:
+                   random: np.random.Generator, spec: AgentSpec) -> Array:
     if old == new:
         return source
     old_index = {label: i for i, label in enumerate(old)}

@@ -73,7 +73,7 @@ def spec_and_plan(case: Case) -> tuple[AgentSpec, Plan]:
     return spec, plan
 
 
-def measured(case: Case, steps: int = 8, teams: int = 4) -> CheckReport:
+def measure(case: Case, steps: int = 8, teams: int = 4) -> CheckReport:
     """Return the check of one row."""
     spec, plan = spec_and_plan(case)
     return check_plan(plan, spec, make_trained_version(spec), make_random_samples(spec, steps, teams))
@@ -84,7 +84,7 @@ def markdown() -> Iterator[str]:
     yield "| step | promise | max \\|Δlogit\\| | max \\|Δvalue\\| | mean KL | parameters before | after |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     for case in cases():
-        report = measured(case)
+        report = measure(case)
         (step,) = report.steps
         found = step.difference
         promise = ("exact" if step.exact else "approximate") + (f", while {step.while_}" if step.while_ else "")

@@ -267,8 +267,8 @@ class _LabelBuilder:
         if "pickups" in self.sets:
             shared.plain(numbered("set:pickups", c.set))
         private = _InputLabels().plain(self._map_out("nearby_map"),
-                                    *(numbered(f"pool:{tower.name}", c.unit) for tower in self.unit_groups),
-                                    numbered("own", c.unit))
+                                       *(numbered(f"pool:{tower.name}", c.unit) for tower in self.unit_groups),
+                                       numbered("own", c.unit))
         private.fields(layout, "previous_action", "private", "previous_action").plain(numbered("target", c.key))
         private.embedded(layout, "previous_action", "action", "action", c.key)
         yield from self._split_layer("join", Axis(self._joined(), "out"), shared, private)

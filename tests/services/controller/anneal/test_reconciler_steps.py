@@ -239,3 +239,14 @@ def test_failed_revert_of_an_earlier_release_waits_for_a_request(state: RunState
     request_revert(state)
     reconciler(state).reconcile()
     assert len(operations.all()) == 2
+
+
+@pytest.mark.parametrize("overrides", [{"heroes_per_team": 99}, {"observation": {"minimap": 3}}])
+def test_change_that_no_longer_fits_is_not_promoted(state: RunState, overrides: dict[str, Any],
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """A surgery has changed the game meanwhile, so that it is invalid or has another layout with the change."""
+    first = stored(state, overrides=overrides)
+    monkeypatch.setattr(module, "advance", lambda anneal, version, decision: promotion(anneal))
+    assert reconciler(state).reconcile() == first == read_anneal(state)
+    record = state.record()
+    assert record is not None and record.game == RECORD.game and events(state) == []

@@ -95,6 +95,22 @@ def test_sixteen_matches_may_be_open(queue: MatchQueue) -> None:
     queue.add(MatchRequest(), "ada")
 
 
+def test_lost_reply_does_not_refuse_the_last_match(queue: MatchQueue, state: RunState,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client repeats a write whose reply was lost."""
+    for n in range(15):
+        queue.add(MatchRequest(seed=n), "ada")
+    update = queue._table.update
+
+    def repeated(change: Any, **options: Any) -> bool:
+        assert update(change, **options)
+        return update(change, **options)
+
+    monkeypatch.setattr(queue._table, "update", repeated)
+    match = queue.add(MatchRequest(), "ada")
+    assert queue.get(match.id) == match and len(queue.all()) == len(state.events.read()) == 16
+
+
 def test_oldest_ended_matches_are_dropped_above_the_limit(queue: MatchQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.games.matches.MAX_RECORDS", 3)
     waiting, *over = (queue.add(MatchRequest(seed=n), "ada") for n in range(3))
@@ -154,6 +170,26 @@ async def test_attempts_end_after_sixty_or_another_error(queue: MatchQueue, trie
     found = queue.get(match.id)
     assert found is not None and found.state is MatchState.FAILED and "refused by the test" in str(found.error)
     assert (len(played), found.tries) == (attempts, tries + attempts)
+
+
+@pytest.mark.parametrize("row", ["{", '{"id": "m-b", "state": "postponed"}'])
+async def test_an_invalid_row_does_not_end_the_runner(queue: MatchQueue, state: RunState, row: str) -> None:
+    state.redis.hset(state.keys.table("matches"), "m-b", row)
+    looks = 0
+
+    def done() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            state.table("matches").set("m-b", None)
+            queue.add(MatchRequest(), "ada")
+        return looks > 3 and ended(queue)
+
+    async def play(match: RequestedMatch) -> MatchResult:
+        return RESULT
+
+    await run_until(queue, play, done)
+    assert [match.state for match in queue.all()] == [MatchState.DONE]
 
 
 async def test_an_invalid_result_fails_the_match(queue: MatchQueue) -> None:

@@ -8,7 +8,7 @@ import redis
 from five.agent.config import ScheduleConfig, SchedulesConfig
 from five.agent.schedules import dump_schedules
 from five.run.config.controller import LimitsConfig
-from five.run.effective import recorded
+from five.run.effective import record_trees
 from five.run.load import load
 from five.services.controller.http.auth import Caller, Role
 from five.services.controller.http.dependencies import Context
@@ -72,7 +72,7 @@ def test_play_client_is_created_once(redis_client: redis.Redis) -> None:
 
 def test_drift_compares_the_file_with_the_record(redis_client: redis.Redis) -> None:
     file = load("laptop-1v1", [f"name={RUN}"])
-    game, model = recorded(file)
+    game, model = record_trees(file)
     same, other = RunRecord(game=game, model=model), RunRecord(game=game, model={**model, "lstm": model["lstm"] * 2})
     context = context_with(redis_client, file_config=file)
     assert context.drift(same) == []

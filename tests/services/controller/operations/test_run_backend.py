@@ -11,7 +11,8 @@ from five.agent.config import ScheduleConfig, SchedulesConfig
 from five.agent.schedules import dump_schedules
 from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import Operation, OperationKind, OperationRequest, new_operation
-from five.services.controller.operations.run_backend import NEEDED, RunBackend, stale
+from five.services.controller.operations.run_backend import RunBackend, stale
+from five.services.controller.run.reconcile import NEEDED
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.checkpoint_index import CheckpointIndex

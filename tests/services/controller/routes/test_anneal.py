@@ -63,9 +63,9 @@ def test_simulations_have_at_most_two_thousand_pairs(monkeypatch: pytest.MonkeyP
     """More would take seconds."""
     pairs: list[int] = []
 
-    def estimate(config: GuardConfig, *others: Any) -> guard.TestPower:
+    def estimate(config: GuardConfig, *others: Any) -> guard.PowerEstimate:
         pairs.append(config.pairs)
-        return guard.TestPower(0.5, 0.5, 1)
+        return guard.PowerEstimate(0.5, 0.5, 1)
 
     monkeypatch.setattr(anneal, "estimate_power", estimate)
     for given in (1999, 2000, 2001, 10_000):

@@ -8,6 +8,8 @@ import redis
 
 from five.services.controller.games.live_hub import GameFeed
 from five.services.controller.http.problems import Problem
+from rapid.blobs import Ref
+from rapid.store.errors import Corrupt
 from rapid.store.live_channel import LiveMessage
 from tests.services.controller.routes.conftest import Api
 from tests.services.live_controller import RUN, VIEWER, problem
@@ -75,3 +77,25 @@ def test_recordings_are_read_by_name(api: Api) -> None:
     problem(api.ask("GET", "/v1/replays/version-2", VIEWER), 404, "not-found")
     api.context.blobs = None
     problem(api.ask("GET", "/v1/replays/version-1", VIEWER), 404, "not-found")
+
+
+@pytest.mark.parametrize(("error", "status", "kind"), [
+    (OSError("no route to the volume"), 503, "unavailable"), (Corrupt("the name is damaged"), 404, "not-found")])
+def test_unreadable_recording_names_the_reason(api: Api, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int,
+                                               kind: str) -> None:
+    def fail(name: str) -> Ref:
+        raise error
+
+    monkeypatch.setattr(api.context.blobs, "ref", fail)
+    assert str(error) in problem(api.ask("GET", "/v1/replays/version-1", VIEWER), status, kind)["detail"]
+
+
+@pytest.mark.parametrize("path", ["/v1/replays", "/v1/draft/tables", "/v1/draft"])
+def test_unavailable_blob_store_is_named(api: Api, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    def fail(prefix: str) -> list[str]:
+        raise OSError("no route to the volume")
+
+    monkeypatch.setattr(api.context.blobs, "refs", fail)
+    refused = api.ask("GET", path, VIEWER)
+    assert "no route to the volume" in problem(refused, 503, "unavailable")["detail"]
+    assert int(refused.headers["Retry-After"]) > 0

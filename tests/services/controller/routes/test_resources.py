@@ -15,7 +15,7 @@ import redis
 from five.agent.standings import Standing
 from five.clients.evaluator import MatchResult
 from five.services.controller.games.matches import (
-    MAX_WAITING,
+    MAX_OPEN,
     MatchQueue,
     MatchRequest,
     MatchRunner,
@@ -247,7 +247,7 @@ def test_next_controller_plays_a_dead_ones_match(rest: LiveController) -> None:
 
 
 def test_number_of_matches_is_limited(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in range(MAX_WAITING):
+    for _ in range(MAX_OPEN):
         assert rest.ask("POST", "/v1/matches", json={}).status_code == 202
     answer = rest.ask("POST", "/v1/matches", json={})
     problem(answer, 429, "too-many-requests")
@@ -258,7 +258,7 @@ def test_number_of_matches_is_limited(rest: LiveController, monkeypatch: pytest.
         for match in matches.all():
             matches.transition(match.id, MatchState.DONE)
         matches.add(MatchRequest(seed=n), "test")
-        assert len(matches.all()) == min(MAX_WAITING + 1 + n, 20)
+        assert len(matches.all()) == min(MAX_OPEN + 1 + n, 20)
     assert matches.all()[0].request.seed == 7
     for wrong in ("../../etc/passwd", "m-1", "m-00000000000g"):
         assert rest.ask("GET", f"/v1/matches/{wrong}").status_code in (404, 422)

@@ -292,3 +292,21 @@ def test_second_decision_changes_nothing(state: RunState, kept: Rehearsals) -> N
     assert kept.cancel(going.id, first) == kept.cancel(going.id, OperatorDecision(who="eve", at=time.time(), reason=""))
     assert kept.cancel("none", first) is None
     assert told(state).count(("ada", "rehearsal.cancelled")) == 1 and ("eve", "rehearsal.cancelled") not in told(state)
+
+
+@pytest.mark.parametrize("method", ["hold", "release"])
+def test_lease_that_moves_during_a_call_stays(state: RunState, kept: Rehearsals, method: str,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease of the first rehearsal expires after it is read, and a second one acquires it."""
+    assert kept.hold("one")
+    get = redis.client.Pipeline.get
+
+    def read_and_move(pipeline: Any, key: str) -> Any:
+        holder = get(pipeline, key)
+        if holder == b"one":
+            state.redis.set(key, "two", px=LEASE_MS)
+        return holder
+
+    monkeypatch.setattr(redis.client.Pipeline, "get", read_and_move)
+    assert not getattr(kept, method)("one")
+    assert state.redis.get(state.keys.rehearsing) == b"two"

@@ -31,7 +31,7 @@ class ChangeGame(SurgeryStep):
         return kept
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        after = self.changed(spec)
+        after = self._set_values(spec)
         if self.anneal_versions:
             if after.layout.hash != spec.layout.hash:
                 raise ValueError(f"game: {', '.join(self.values)} cannot be annealed, because it changes the "
@@ -39,7 +39,7 @@ class ChangeGame(SurgeryStep):
             return spec
         return after
 
-    def changed(self, spec: AgentSpec) -> AgentSpec:
+    def _set_values(self, spec: AgentSpec) -> AgentSpec:
         """Return the specification with the new values. Raise ValueError for keys that need another kind of step."""
         tree = spec.game.model_dump()
         for path, value in self.values.items():

@@ -14,11 +14,10 @@ class GrowLstm(SurgeryStep):
     """Grow the LSTM to ``to`` units.
 
     By default all new weights are uniform on ± ``scale``, far below the present ones, as OpenAI Five did in August
-    2018.
-    That is approximate, because state flows from the new units back into the old ones. With ``exact`` the old units and
-    the heads have zero weights on the new units, which start at the layer's own scale (``scale`` is ignored). The
-    gradient then reaches the new columns first and the new rows after them. New forget gates start open, as in a new
-    model.
+    2018. That is approximate, because state flows from the new units back into the old ones. With ``exact`` the old
+    units and the heads have zero weights on the new units, which start at the layer's own scale (``scale`` is ignored).
+    The gradient then reaches the new columns first and the new rows after them. New forget gates start open, as in a
+    new model.
     """
 
     kind: Literal["grow_lstm"] = "grow_lstm"

@@ -14,8 +14,7 @@ class AddIds(SurgeryStep):
     """Add rows to embeddings. A new row is random and unused until its id appears.
 
     It is needed only if ids outnumber rows. An id that a release adds to the registry takes a spare row without
-    surgery,
-    and `five.agent.model.embeddings` refuses to start without a spare row.
+    surgery, and `five.agent.model.embeddings` refuses to start without a spare row.
     """
 
     kind: Literal["add_ids"] = "add_ids"

@@ -9,7 +9,7 @@ from five.agent.surgery.steps.base import Promise, SurgeryStep, format_changes, 
 
 # Labels are generated to count the parameters before any tensor is allocated, so widths are bounded.
 MAX_WIDTHS = {"unit_hidden": 65536, "unit": 65536, "set_hidden": 65536, "set": 65536, "lstm_input": 65536,
-          "conv_filters": 4096, "auxiliary_hidden": 65536, "key": 4096}
+              "conv_filters": 4096, "auxiliary_hidden": 65536, "key": 4096}
 
 Layer = Literal["unit_hidden", "unit", "set_hidden", "set", "lstm_input", "conv_filters", "auxiliary_hidden", "key"]
 

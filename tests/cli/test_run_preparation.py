@@ -1,26 +1,16 @@
-"""`five train`: names and configurations of runs, parts that fail, and trainings that learn nothing."""
+"""Preparation of runs: names, configurations, and what a resumed run may change."""
 
-import json
-import logging
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 import yaml
 
 from five.cli.main import main
-from five.cli.train import Progress, Reporter, prepare
+from five.cli.run_preparation import prepare
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.local.run_lock import RunInUse, RunLock
 from five.run.load import ConfigError, load, load_stored
-from rapid.embedded_redis import EmbeddedRedis
-from rapid.store.leases import Leases
-from rapid.store.series import Series
-from rapid.store.state import RunState, Status
-from rapid.supervisor import Supervisor
 from tests.repository import ROOT
 
 
@@ -121,90 +111,3 @@ def test_unwritable_folder_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
     assert main(["train", "--name", "trial"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("five train: the run's folder cannot be written: ") and error.count("\n") == 1
-
-
-class FakeCluster:
-    """The parts of a LocalCluster that reports and progress read, on a real Redis."""
-
-    def __init__(self, client: redis.Redis, place: Path) -> None:
-        self.state, self.series = RunState(client, "trial"), Series(client, "trial")
-        self.leases, self.supervisor = Leases(client, "trial"), Supervisor(place / "logs")
-        self.config, self.folder = load("laptop-1v1"), RunFolder(place / "trial")
-        self.folder.create()
-        self.state.create({}, "test")
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Any]:
-    with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as server:
-        cluster = FakeCluster(redis.Redis.from_url(server.url), tmp_path)
-        yield cluster
-        cluster.supervisor.stop()
-
-
-def test_failing_part_of_the_report_costs_no_other(cluster: Any, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING, "five.cli.train")
-    reporter, folder = Reporter(cluster), cluster.folder
-    cluster.series.append("versions", {"version": 1, "entropy": 1.0})
-    for path in (folder.report, folder.path / "tensorboard" / "exported.json"):
-        path.mkdir()  # neither file can be written
-    reporter.write()
-    reporter.write()
-    assert folder.records.exists() and folder.record.exists()
-    assert sorted(record.getMessage().partition(":")[0] for record in caplog.records) == [
-        "TensorBoard files", "report.html"]
-    for path in (folder.report, folder.path / "tensorboard" / "exported.json"):
-        path.rmdir()
-    reporter.write()
-    assert [record.getMessage() for record in caplog.records[2:]] == [
-        "TensorBoard files: written again", "report.html: written again"]
-    assert folder.report.is_file()
-
-
-def test_report_reads_only_new_records(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Any] = []
-    whole = Series.read
-
-    def counted(series: Series, kind: str, after: str = "-", page: int = 2000) -> Iterator[Any]:
-        for record in whole(series, kind, after, page):
-            read.append(record.values)
-            yield record
-
-    monkeypatch.setattr(Series, "read", counted)
-    reporter = Reporter(cluster)
-    for kind in ("versions", "games", "ratings", "schedules"):
-        cluster.series.extend(kind, [{"version": version} for version in range(10)])
-    reporter.write()
-    assert len(read) == 40
-    cluster.series.append("versions", {"version": 10})
-    reporter.write()
-    assert read[40:] == [{"version": 10}]
-    rows = json.loads(cluster.folder.records.read_text())["versions"]
-    assert [row["version"] for row in rows] == list(range(11))
-
-
-def test_missing_version_is_explained_in_time(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("five.cli.train.first_version_seconds", lambda config: 0.0)
-    monkeypatch.setattr("five.cli.train.DIAGNOSIS_SECONDS", 0.0)
-    progress = Progress(cluster, "")
-    assert progress.update(Status.RUNNING) == [
-        "no version within 0 s", f"no optimizer is up; see {cluster.folder.path}/logs"]
-    assert progress.why_unlearned().startswith("no optimizer is up")
-    cluster.series.append("versions", {"version": 1})
-    assert progress.update(Status.RUNNING) == [] and progress.why_unlearned() == ""
-
-
-def test_versions_of_an_earlier_start_do_not_count(cluster: Any) -> None:
-    cluster.series.append("versions", {"version": 1})
-    progress = Progress(cluster, cluster.series.last("versions").id)
-    assert progress.update(Status.RUNNING) == []
-    assert "training ended after 0 s" in progress.why_unlearned()
-    cluster.series.append("versions", {"version": 2})
-    assert progress.why_unlearned() == ""
-
-
-def test_paused_run_need_not_learn(cluster: Any) -> None:
-    progress = Progress(cluster, "")
-    progress.update(Status.PAUSED)
-    progress.update(Status.RUNNING)
-    assert progress.why_unlearned() == ""
