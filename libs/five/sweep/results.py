@@ -12,7 +12,7 @@ from five.ablation.conditions import Conditions
 from five.ablation.config import Trial
 from five.ablation.runner import Ablation
 from five.sweep.config import DEFAULT
-from five.sweep.objective import Objective, version_objective, mean_over_seeds
+from five.sweep.objective import Objective, mean_over_seeds, version_objective
 from five.sweep.search import SweepFolder, ranked
 from five.sweep.study import SweepStudy, Variant
 

@@ -270,7 +270,7 @@ class Rehearsals:
             pipeline.set(key, identity, px=LEASE_MS)
             return True
 
-        return bool(transaction(self._redis, acquire, key))
+        return bool(transaction(self._redis, self._keys, acquire, key))
 
     def release(self, identity: str) -> None:
         """Release the lease of a rehearsal, unless another one holds it."""
@@ -282,7 +282,7 @@ class Rehearsals:
             if holder == identity.encode():
                 pipeline.delete(key)
 
-        transaction(self._redis, delete, key)
+        transaction(self._redis, self._keys, delete, key)
 
 
 def _effective_state(rehearsal: Rehearsal, holders: frozenset[str]) -> Rehearsal:
