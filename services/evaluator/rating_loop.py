@@ -69,7 +69,8 @@ class RatingLoop:
     @property
     def games(self) -> int:
         """Number of ended games of the current rating."""
-        return 0 if self.ladder.trial is None else len(self.ladder.trial.ended)
+        trial = self.ladder.trial  # read once: the heartbeat's thread calls this while a rating may end
+        return 0 if trial is None else len(trial.ended)
 
     def next_pairing(self) -> Pairing | None:
         """Return the next game; None if no version needs a rating, or all games of a round have begun."""

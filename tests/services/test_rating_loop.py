@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -237,3 +238,18 @@ def test_reverted_versions_keep_ratings_but_are_not_references(redis_client: red
     play(rating)
     assert "version-9" not in rating.ladder.standings["version-20"].results
     assert not any(name.startswith("game:") for name in RunState(redis_client, "trial").table(TABLE).all())
+
+
+def test_game_count_can_be_read_while_a_rating_ends(redis_client: redis.Redis) -> None:
+    """The heartbeat's thread reads it."""
+    class EndingLadder:
+        def __init__(self) -> None:
+            self.trials = [SimpleNamespace(ended={"1.1": {}}), None]
+
+        @property
+        def trial(self) -> Any:
+            return self.trials.pop(0)
+
+    rating: Any = loop(redis_client)
+    rating.ladder = EndingLadder()
+    assert rating.games == 1
