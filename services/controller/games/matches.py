@@ -183,7 +183,11 @@ class MatchRunner:
         playing = asyncio.ensure_future(self._play(match))
         try:
             while not (await asyncio.wait({playing}, timeout=self._poll_seconds))[0]:
-                now = await asyncio.to_thread(self._matches.get, match.id)
+                try:
+                    now = await asyncio.to_thread(self._matches.get, match.id)
+                except redis.RedisError as error:  # a failover does not interrupt the games
+                    log.warning("match %s continues, its state is unreadable: %s", match.id, error)
+                    continue
                 if now is None or now.state is not MatchState.PLAYING:
                     return  # cancelled
             outcome = MatchOutcome.model_validate(asdict(playing.result()))

@@ -257,3 +257,25 @@ async def test_a_draining_runner_begins_no_match(queue: MatchQueue) -> None:
 
     await run_until(queue, play, lambda: True)
     assert queue.get(match.id) == match
+
+
+async def test_failover_does_not_interrupt_a_match(queue: MatchQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.add(MatchRequest(), "ada")
+    errors = [redis.ConnectionError("a replica takes over")]
+    played: list[RequestedMatch] = []
+    read = queue.get
+
+    def fail_first(identity: str) -> RequestedMatch | None:
+        if errors:
+            raise errors.pop()
+        return read(identity)
+
+    async def play(match: RequestedMatch) -> MatchResult:
+        played.append(match)
+        while errors:
+            await asyncio.sleep(0.001)
+        return RESULT
+
+    monkeypatch.setattr(queue, "get", fail_first)
+    await run_until(queue, play, lambda: ended(queue))
+    assert len(played) == 1 and [match.state for match in queue.all()] == [MatchState.DONE]
