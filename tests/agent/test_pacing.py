@@ -231,10 +231,10 @@ def test_reuse_meter_rates():
 def test_running_waits_count() -> None:
     now = [0.0]
     meter = WaitMeter(lambda: now[0])
-    assert meter.seconds == 0.0 and not meter.waiting
+    assert meter.seconds == 0.0 and not meter.is_waiting
     with meter:
         now[0] = 3.0
-        assert meter.seconds == 3.0 and meter.waiting
+        assert meter.seconds == 3.0 and meter.is_waiting
         meter.begin()
         now[0] = 4.0
         assert meter.seconds == 5.0
@@ -243,11 +243,11 @@ def test_running_waits_count() -> None:
     meter.end()
     meter.end()  # no wait is running
     now[0] = 99.0
-    assert meter.seconds == 7.0 and not meter.waiting
+    assert meter.seconds == 7.0 and not meter.is_waiting
 
 
 def test_failed_wait_ends() -> None:
     meter = WaitMeter()
     with pytest.raises(ValueError), meter:
         raise ValueError
-    assert not meter.waiting
+    assert not meter.is_waiting

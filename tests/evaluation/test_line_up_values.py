@@ -46,7 +46,7 @@ def test_factored_reader_is_used_for_large_pools(monkeypatch: pytest.MonkeyPatch
     assert pool.line_ups == 560 and factored_reader(policy, game, pool) is not None
     in_parts = make(policy, game, pool, {"version": 1}, threads=2)
     for worth, used in ((5, True), (6, False)):  # 560 line-ups, 2 * 56 games of the parts
-        monkeypatch.setattr(line_up_values, "WORTH", worth)
+        monkeypatch.setattr(line_up_values, "MIN_LINE_UPS_PER_GAME", worth)
         assert (factored_reader(policy, game, pool) is not None) == used
     np.testing.assert_allclose(in_parts.win, make(policy, game, pool, {"version": 1}).win, atol=2e-6)
 

@@ -88,7 +88,7 @@ def draft_table() -> bytes:
     """Return a draft table."""
     pool = HeroPool(("lion", "sven", "viper", "sniper"), 1)
     leaves = LeafTable(pool, np.full((4, 3), 0.5, np.float32), {"version": 2})
-    return b"".join(map(bytes, draft_tables.file_of(leaves)))
+    return b"".join(map(bytes, draft_tables.serialize(leaves)))
 
 
 def decode_draft_table(data: bytes) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dota.spaces import Layout
-from five.run.effective import ConfigDifference, drift, overlay, recorded
+from five.run.effective import ConfigDifference, drift, overlay, record_trees
 from five.run.load import ConfigError, load
 from rapid.store.record import RunRecord
 
@@ -14,7 +14,7 @@ CONFIG = load("laptop-1v1", ["model.precision=bfloat16", "seed=7"])
 
 
 def record(*overrides: str) -> RunRecord:
-    game, model = recorded(load("laptop-1v1", overrides))
+    game, model = record_trees(load("laptop-1v1", overrides))
     return RunRecord(game=game, model=model)
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from five.run import renamed_keys
 from five.run.config import RunConfig
-from five.run.effective import overlay, recorded
+from five.run.effective import overlay, record_trees
 from five.run.load import ConfigError, load, load_stored, save
 from five.run.migration import chain_of
 from five.run.reference import reference
@@ -87,14 +87,14 @@ def test_stored_configuration_is_migrated(table: None, tmp_path: Path) -> None:
 
 def test_stored_record_is_migrated(table: None) -> None:
     config = load("laptop-1v1")
-    game, model = recorded(config)
+    game, model = record_trees(config)
     old = dict(game)
     old["opening"] = old.pop("start_seconds")
     assert overlay(config, RunRecord(game=old, model=model)) == config
 
 
 def test_stored_plan_starts_from_migrated_trees(table: None) -> None:
-    game, model = recorded(load("laptop-1v1"))
+    game, model = record_trees(load("laptop-1v1"))
     old = dict(game)
     old["opening"] = old.pop("start_seconds")
     plan = "name: none\nsteps: []\n"
@@ -189,6 +189,6 @@ def test_impossible_stored_value_is_refused_with_the_fix(tmp_path: Path, key: st
 
 def test_record_beyond_bounds_is_read() -> None:
     config = load("laptop-1v1")
-    game, model = recorded(config)
+    game, model = record_trees(config)
     found = overlay(config, RunRecord(game={**game, "max_game_seconds": 9000.0}, model=model))
     assert found.game.max_game_seconds == 8000.0

@@ -49,7 +49,7 @@ def test_optimizer_counts_time_without_a_batch(tmp_path: Path) -> None:
     assert run.starved.seconds - before >= 30 * 0.005
     feed(run, 4, first=4)
     until(run, 2)
-    assert not run.starved.waiting and run.intake.pacer.received == 16
+    assert not run.starved.is_waiting and run.intake.pacer.received == 16
 
 
 def test_inference_counts_requests_and_their_waits() -> None:

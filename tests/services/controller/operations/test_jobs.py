@@ -59,7 +59,7 @@ def test_payload_has_the_plan_and_the_results_of_earlier_steps() -> None:
     ({"state": JobState.CLAIMED, "attempt": ATTEMPTS, "holder": "optimizer-0"},
      Wait(("optimizer-0, which runs the job 'transform', attempt 2",))),
     ({"state": JobState.CLAIMED, "attempt": ATTEMPTS + 1, "holder": "optimizer-0"},
-     Refused("2 optimizers exited during the job 'transform'; see their logs")),
+     Refused("2 optimizers exited during the job 'transform': see their logs")),
 ], ids=["done", "refused", "failed", "withdrawn", "claimed", "claimed again", "claimed too often"])
 def test_state_of_a_job_decides_the_step(job: dict[str, Any], expected: StepResult) -> None:
     assert outcome(**job) == expected
