@@ -184,11 +184,11 @@ class LifecycleConfig(Section):
     heartbeat_seconds: float = Field(2.0, ge=0.01, description="Interval of a service's heartbeat.")
     lease_seconds: float = Field(10.0, gt=0, description="Time without a heartbeat after which a service is dead.")
     watchdog_seconds: float = Field(300.0, ge=5, description="Time without progress of a critical loop (event loop, "
-                                 "forward passes, learning) after which the process is not alive and exits.")
+                                    "forward passes, learning) after which the process is not alive and exits.")
     poll_seconds: float = Field(1.0, ge=0.01, description="Interval at which a service reads the run's status.")
     pause_timeout_seconds: float = Field(60.0, gt=0, description="Time for services to become idle in a pause. After "
                                                                  "it an "
-                                 "event names those that are not. The pause continues to wait.")
+                                         "event names those that are not. The pause continues to wait.")
 
     @model_validator(mode="after")
     def _outlives_heartbeats(self) -> "LifecycleConfig":

@@ -168,7 +168,7 @@ class Lifecycle:
         self._ends_with_run = ends_with_run
         self._on_poll = on_poll
         self._poller = self.critical_tasks.thread("run-status-poller", lambda: self._poll(state, poll_seconds),
-                                          may_end=True)
+                                                  may_end=True)
         self._poller.start()
 
     def _poll(self, state: RunState, poll_seconds: float) -> None:

@@ -102,7 +102,7 @@ def _identity(given: str) -> str:
 
 
 def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]], C],
-           passwords: Sequence[str | None] = ()) -> C:
+                      passwords: Sequence[str | None] = ()) -> C:
     """Load the configuration and apply it to the process: parent death, allocator, logs, traces, stack dumps on
     SIGUSR1.
 

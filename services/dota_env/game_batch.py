@@ -90,7 +90,7 @@ class GameBatch:
             known = [0, *(self._games.add_variant(config) for config in configs)]
             self._games.controllers[which] = controllers
             self._games.reset(which, variants=[known[v] for v in (np.zeros_like(which) if variants is None
-                                                                   else variants)])
+                                                                  else variants)])
             return self._output(which, began)
 
         return await self._run(work)
@@ -156,7 +156,7 @@ class GameBatch:
             rows = np.array(g.packed_obs(name, which), np.object_).reshape(len(which), TEAMS)
             observations[name] = PackedRows(rows, self._specs[name][0], JOIN)
         return BatchOutput(observations, g.signals[which], g.winner[which], g.game_time[which], g.stats[which], took,
-                     g.lineups[which])
+                           g.lineups[which])
 
     def _spectator_view(self, env_slot: int) -> tuple[bytes, bytes, bytes]:
         frame = self._schema.empty()

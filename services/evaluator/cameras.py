@@ -172,5 +172,5 @@ class Cameras:
     def _record_outputs(self, camera: Camera, slot: int, side: int, row: int, answer: ActResult,
                         policy_debug: Mapping[str, Array]) -> None:
         record_policy_outputs(camera, side, policy_debug, values=answer.values[row], version=int(answer.versions[row]),
-                      actions=answer.actions[row], available=self._games.obs["available"][slot, side],
-                      units=self._games.slot_units(slot, side), buildings=self._buildings)
+                              actions=answer.actions[row], available=self._games.obs["available"][slot, side],
+                              units=self._games.slot_units(slot, side), buildings=self._buildings)

@@ -14,7 +14,7 @@ from rapid.telemetry.metrics import counter, gauge, histogram, set_unknown
 STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed: the version "
                       "being made minus the one that acted.", buckets=(0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64))
 REUSE = set_unknown(gauge("optimizer", "sample_reuse", "ratio",
-                      "Samples consumed over samples received in the last five minutes."))
+                          "Samples consumed over samples received in the last five minutes."))
 REUSE_TARGET = set_unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))
 RECEIVED = counter("optimizer", "received_samples", "Samples added to the buffer.")
 CONSUMED = counter("optimizer", "consumed_samples", "Samples used in batches; every use counts.")
@@ -38,7 +38,7 @@ DROPPED = counter("optimizer", "dropped_samples", "Samples that left the buffer 
 
 VERSION = set_unknown(gauge("optimizer", "version", "versions", "Newest version of this optimizer."))
 VERSION_TIME = set_unknown(gauge("optimizer", "version", "timestamp_seconds", "When the newest version was made or "
-                             "resumed from, in seconds since 1970."))
+                                 "resumed from, in seconds since 1970."))
 STEPS = counter("optimizer", "gradient_steps", "Gradient steps taken.")
 SKIPPED = counter("optimizer", "skipped_steps", "Gradient steps skipped because a loss or gradient was not finite.")
 STEP_SECONDS = histogram("optimizer", "step", "seconds", "Duration of one gradient step.")
@@ -60,13 +60,13 @@ CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written."
 CHECKPOINT_SECONDS = histogram("optimizer", "checkpoint", "seconds", "Duration of a checkpoint's write in the "
                                "background; it may span versions.", buckets=VERSION_BUCKETS)
 CHECKPOINT_TIME = set_unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
-                                "written or resumed from, in seconds since 1970."))
+                                    "written or resumed from, in seconds since 1970."))
 OPTIMIZERS = set_unknown(gauge("optimizer", "group", "instances", "Optimizers that average their gradients."))
 
 FLOP = counter("optimizer", "flop", "Floating point operations of this optimizer's gradient steps: matrix products and "
                "convolutions, a multiplication and an addition counting as two.")
 RUN_FLOP = set_unknown(gauge("optimizer", "run", "flop", "Floating point operations of all optimizers' gradient steps "
-                         "since the run began; 8.64e19 are a PFLOP/s-day."))
+                             "since the run began; 8.64e19 are a PFLOP/s-day."))
 
 LOSS = gauge("optimizer", "term", "loss", "The loss and its terms: total, policy, value, entropy, and the auxiliary "
              "heads.", ("term",))
@@ -79,14 +79,14 @@ AUXILIARY_LOSS = gauge("optimizer", "auxiliary_loss", "ratio", "Loss of each aux
                        "loss of a head that knows no observation: 1 means that it has learned nothing. Win and rank "
                        "are measured on outcome samples (learning.outcome_samples_per_game).", ("head",))
 KL = set_unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that "
-                   "acted."))
+                       "acted."))
 CLIPPED = set_unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is "
                             "outside the clip range."))
 EXPLAINED = set_unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the "
                               "value head explains."))
 GRADIENT = set_unknown(gauge("optimizer", "gradient", "norm", "Norm of the averaged gradient before it is clipped."))
 GRADIENT_CLIPPED = set_unknown(gauge("optimizer", "gradient_clipped", "ratio", "Share of gradient elements that were "
-                                 "clipped."))
+                                     "clipped."))
 REWARD_STD = set_unknown(gauge("optimizer", "deviation", "reward", "Running standard deviation that divides "
                                "rewards."))
 LEARNING_RATE = set_unknown(gauge("optimizer", "learning", "rate", "Learning rate; 0 while it is held."))

@@ -123,7 +123,7 @@ class SurgeryWorker:
                 return self.checkpoint(payload)
             case "transform":
                 return revert.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
-                                           payload)
+                                        payload)
             case "publish":
                 return self.publish_revert(payload, job, fencing_token)
         raise JobRefused(f"job kind {job.kind!r} is unknown to this release")

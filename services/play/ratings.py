@@ -132,6 +132,6 @@ class RatedPeople:
             weights.append(weight)
         ranks = [0, 0] if played.winner == DRAW else [int(played.winner != 1), int(played.winner != 2)]
         after = env.rate(groups, ranks, weights={(i, name): w for i, side in enumerate(weights)
-                                                for name, w in side.items()})
+                                                 for name, w in side.items()})
         return {name: Skill(float(rating.mu), float(rating.sigma)) for side in after for name, rating in side.items()
                 if name}

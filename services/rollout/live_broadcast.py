@@ -151,6 +151,6 @@ class LiveBroadcast:
     def _show(self, camera: Camera, side: int, policy_debug: Mapping[str, Array], buffer: StepBuffer, row: int,
               slot: int, environment: Environment) -> None:
         record_policy_outputs(camera, side, policy_debug, values=buffer.values[row, slot, side],
-                      version=int(buffer.versions[row, slot, side]), actions=buffer.actions[row, slot, side],
-                      available=buffer.observations["available"][row, slot, side],
-                      units=environment.slot_units(slot, side), buildings=self._buildings)
+                              version=int(buffer.versions[row, slot, side]), actions=buffer.actions[row, slot, side],
+                              available=buffer.observations["available"][row, slot, side],
+                              units=environment.slot_units(slot, side), buildings=self._buildings)

@@ -73,7 +73,7 @@ async def replay_and_act(inference: Inference, buffer: StepBuffer, slots: EnvSlo
 
 
 async def _request(inference: Inference, buffer: StepBuffer, slots: EnvSlots, rows: Ints, step: int,
-               flags: npt.NDArray[np.uint8]) -> ActResult:
+                   flags: npt.NDArray[np.uint8]) -> ActResult:
     """Return inference's answer for the sides in ``rows`` at a step that the buffer still holds."""
     sides = buffer.games * SIDES
     observations = buffer.request_observations(step, rows)

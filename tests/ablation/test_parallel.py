@@ -29,7 +29,7 @@ def ablation(folder: Path, **changes: Any) -> Ablation:
     ({0, 1, 2, 3}, 1, [{0, 1, 2, 3}]), ({0, 1, 2, 3}, 2, [{0, 1}, {2, 3}]), ({1, 5, 6, 7, 9}, 2, [{1, 5}, {6, 7, 9}]),
     ({3, 4}, 2, [{3}, {4}])])
 def test_processors_are_partitioned(monkeypatch: pytest.MonkeyPatch, there: set[int], parallel_runs: int,
-                                             parts: list[set[int]]) -> None:
+                                    parts: list[set[int]]) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: there)
     assert shares(parallel_runs) == parts
 

@@ -77,7 +77,7 @@ def test_variant_with_another_layout_has_its_own_game() -> None:
 
 def test_anchors_of_earlier_releases_are_read(tmp_path: Path) -> None:
     games = tuple(count_games([("random", "scripted", 0.0), ("random", "scripted", 0.5), ("random", "scripted", 0.0),
-                           ("scripted", "scripted-easy", 1.0)]))
+                               ("scripted", "scripted-easy", 1.0)]))
     assert games == (PairCounts("random", "scripted", 0, 1, 2), PairCounts("scripted", "scripted-easy", 1, 0, 0))
     assert sorted(games[0].games()) == [("random", "scripted", 0.0)] * 2 + [("random", "scripted", 0.5)]
     anchors = Anchors({"random": Skill(0.0, 0.1), "scripted": Skill(9.0, 1.0)}, 0.25, games)

@@ -54,7 +54,7 @@ def brute(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tup
 
 
 def assert_same(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tuple[str, ...] = (),
-         banned: tuple[str, ...] = ()) -> None:
+                banned: tuple[str, ...] = ()) -> None:
     found = advise(table, radiant, dire, banned, order)
     expected = brute(table, order, radiant, dire, banned)
     assert {choice.hero: choice.win for choice in found.choices} == expected

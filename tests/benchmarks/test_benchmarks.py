@@ -179,7 +179,7 @@ def test_env():
 
 def test_inference():
     rows = inference.measure(inference.InferenceWorkload("laptop-1v1", SMALL, (1, 8, 60), -25.0, seconds=0.1, repeats=2,
-                                            requests=10))
+                                                         requests=10))
     check(rows, "inference")
     latency = {r.name: r.value for r in rows if r.unit == "ms"}
     for batch in (1, 8, 60):

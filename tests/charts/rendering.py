@@ -28,7 +28,7 @@ class Values:
     def arguments(self) -> list[str]:
         """Return the values as helm command-line arguments."""
         return [*(part for file in self.files for part in ("-f", file)), *(part for s in self.sets for part in
-                                                                            ("--set", s))]
+                                                                           ("--set", s))]
 
 
 # Violates Pod Security and checkov policies, so it is not shipped with the chart.

@@ -22,7 +22,7 @@ def test_every_service_has_the_families() -> None:
 
 def test_ingress_path_is_the_prefix(tmp_path: Path) -> None:
     values = Values("below-a-path", sets=("controller.ingress.enabled=true", "controller.ingress.path=/five/",
-                                         "networkPolicy.controllerFrom[0].ipBlock.cidr=10.0.0.0/8"))
+                                          "networkPolicy.controllerFrom[0].ipBlock.cidr=10.0.0.0/8"))
     assert loaded(values, tmp_path).services.controller.path_prefix == "/five"
     assert loaded(Values("defaults"), tmp_path).services.controller.path_prefix == ""
 

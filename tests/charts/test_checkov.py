@@ -19,7 +19,7 @@ EXCEPTIONS = {
     "CKV_K8S_15": (r"", "global.image.pullPolicy is a value: images are tagged by version, and Always would make every "
                         "restart of a rollout depend on the registry"),
     "CKV_K8S_38": (r"Deployment\.five-system\.five-controller$", "the autoscaler calls the Kubernetes API, with the "
-                                                               "right to two Deployments' sizes"),
+                   "right to two Deployments' sizes"),
     "CKV_K8S_43": (r"", "digests are values (image.digest); no chart knows those of images that are built later"),
 }
 

@@ -71,7 +71,7 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
     command = [part.replace("/etc/five-redis/conf", str(folder)) for part in container["command"]]
     process = subprocess.Popen(["env", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, env={"PATH": f"{folder}/bin:/usr/bin:/bin", "CONF": str(folder),
-                                                "USERS": str(folder / "users"), "RUN": str(folder)})
+                                               "USERS": str(folder / "users"), "RUN": str(folder)})
     try:
         yield port
     finally:

@@ -159,7 +159,7 @@ def test_prometheus_reaches_every_page_and_nothing_else(values: Values) -> None:
     pages: dict[str, set[int]] = defaultdict(set)
     for _, meta, spec in pods(objects(values)):
         pages[meta["labels"][COMPONENT]] |= {p["containerPort"] for c in containers(spec) for p in c.get("ports", [])
-                                            if "metrics" in p["name"]}
+                                             if "metrics" in p["name"]}
     for component, spec in policies(values).items():
         ports = {p["port"] for r in spec.get("ingress") or [] for peer in r["from"] if "namespaceSelector" in peer
                  and peer.get("podSelector", {}).get("matchLabels") == {"app.kubernetes.io/name": "prometheus"}
@@ -185,7 +185,7 @@ def test_object_store_is_reachable_for_its_users_only() -> None:
     values = Values("s3", sets=("blobs.url=s3://bucket/five",))
     reach = {c for c in policies(values) if c and c in SERVICES and egress_without_pods(values, c)}
     mounted = {meta["labels"][COMPONENT] for _, meta, spec in pods(objects(Values("defaults")))
-              if any("persistentVolumeClaim" in v for v in spec.get("volumes", []))}
+               if any("persistentVolumeClaim" in v for v in spec.get("volumes", []))}
     assert mounted == {"inference", "optimizer", "evaluator"}
     assert reach == {*mounted, "controller"}
     services = ROOT / "services"

@@ -164,7 +164,7 @@ def left(values: Values) -> set[str]:
         if annotations.get("helm.sh/resource-policy") == "keep" or "helm.sh/hook" in annotations:
             found.add(name)
         if o["kind"] == "StatefulSet" and o["spec"].get("persistentVolumeClaimRetentionPolicy",
-                                                       {"whenDeleted": "Retain"})["whenDeleted"] == "Retain":
+                                                        {"whenDeleted": "Retain"})["whenDeleted"] == "Retain":
             found |= {f"{t['metadata']['name']}-{name}-0" for t in o["spec"].get("volumeClaimTemplates", [])}
     return found
 

@@ -28,7 +28,7 @@ def test_every_service_selects_pods_with_its_ports(values: Values) -> None:
     for service in objects(values, "Service"):
         name, spec = service["metadata"]["name"], service["spec"]
         selected = [p for _, meta, p in pods(objects(values)) if matches({"matchLabels": spec["selector"]},
-                                                                       meta["labels"])]
+                                                                         meta["labels"])]
         assert selected, f"{name} selects nothing"
         for port in spec["ports"]:
             for pod in selected:

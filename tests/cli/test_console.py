@@ -31,8 +31,8 @@ def logged_in(controller: LiveController, printed: str) -> dict[str, str]:
 @pytest.mark.parametrize(("token", "more", "role"), [
     (OPERATOR, [], "operator"), (OPERATOR, ["--role", "viewer"], "viewer"), (VIEWER, [], "viewer")])
 def test_link_has_at_most_the_tokens_role(controller: LiveController, monkeypatch: pytest.MonkeyPatch,
-                                                  capsys: pytest.CaptureFixture[str], token: str, more: list[str],
-                                                  role: str) -> None:
+                                          capsys: pytest.CaptureFixture[str], token: str, more: list[str],
+                                          role: str) -> None:
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", token)
     assert main(["console", "--url", controller.url, *more]) == 0
     printed = capsys.readouterr().out
@@ -41,7 +41,7 @@ def test_link_has_at_most_the_tokens_role(controller: LiveController, monkeypatc
 
 
 def test_viewer_cannot_create_an_operator_link(controller: LiveController, monkeypatch: pytest.MonkeyPatch,
-                                                 capsys: pytest.CaptureFixture[str]) -> None:
+                                               capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", VIEWER)
     assert main(["console", "--url", controller.url, "--role", "operator"]) != 0
     assert "cannot create a link for an operator" in "".join(capsys.readouterr())

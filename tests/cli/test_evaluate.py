@@ -33,7 +33,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def test_ended_run_is_evaluated_from_its_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                                           chosen: list[bool]) -> None:
+                                                 chosen: list[bool]) -> None:
     folder = ended_run(tmp_path)
     assert evaluate(folder, -1, "scripted", 3, 7, True) == 0
     outcome = json.loads(capsys.readouterr().out)
@@ -52,7 +52,7 @@ def test_ended_run_is_evaluated_from_its_archive(tmp_path: Path, capsys: pytest.
 
 
 def test_greedy_match_against_a_version_prints_text(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                                             chosen: list[bool]) -> None:
+                                                    chosen: list[bool]) -> None:
     folder = ended_run(tmp_path)
     assert evaluate(folder, 4, "0", 1, 3, False, greedy=True) == 0
     out = capsys.readouterr().out
@@ -64,7 +64,7 @@ def test_greedy_match_against_a_version_prints_text(tmp_path: Path, capsys: pyte
 
 
 def test_only_the_evaluated_version_has_the_temperature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                         capsys: pytest.CaptureFixture[str]) -> None:
+                                                        capsys: pytest.CaptureFixture[str]) -> None:
     folder = ended_run(tmp_path / "runs")
     act, weights = Policy.act, list[torch.Tensor]()
 
@@ -110,7 +110,7 @@ def test_eval_errors_name_the_reason(tmp_path: Path) -> None:
 
 
 def test_eval_command_finds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                   capsys: pytest.CaptureFixture[str]) -> None:
+                                    capsys: pytest.CaptureFixture[str]) -> None:
     folder = ended_run(tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
     assert main(["eval", "--run", "trial", "--against", "random", "--games", "2", "--json"]) == 0

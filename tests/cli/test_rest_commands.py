@@ -146,7 +146,7 @@ def test_commands_against_a_controller(controller: LiveController, capsys: pytes
 
 
 def test_recording_is_saved_atomically(controller: LiveController, capsys: pytest.CaptureFixture[str],
-                                                  tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+                                       tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "film.view"
     assert main(["recordings", "missing", "--out", str(file), "--url", controller.url]) == 2
     assert "there is no recording 'missing'" in capsys.readouterr().err and not list(tmp_path.glob("*film*"))

@@ -93,7 +93,7 @@ async def test_full_window_blocks_push(start_server: Any, rpc_config: RpcConfig)
 
 
 async def test_unacknowledged_segments_are_resent_and_count_once(start_server: Any,
-                                                                       rpc_config: RpcConfig) -> None:
+                                                                 rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     buffer.break_after = 5
     server = await start_server(ADD_EXPERIENCE, buffer)
@@ -121,7 +121,7 @@ async def test_segments_wait_for_a_late_optimizer(start_server: Any, rpc_config:
 
 
 async def test_client_fails_over_to_another_optimizer(start_server: Any,
-                                                                      rpc_config: RpcConfig) -> None:
+                                                      rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     server = await start_server(ADD_EXPERIENCE, buffer)
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
@@ -133,7 +133,7 @@ async def test_client_fails_over_to_another_optimizer(start_server: Any,
 
 
 async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: Any,
-                                                                          rpc_config: RpcConfig) -> None:
+                                                                 rpc_config: RpcConfig) -> None:
     """A segment was accepted and its acknowledgement lost with the server; at another server it would count again."""
     taken, other = Buffer(), Buffer()
     taken.break_after = 1

@@ -102,7 +102,7 @@ async def test_concurrent_requests_get_their_own_responses(start_server: Any, rp
 
 
 async def test_lost_server_reports_unknown_sessions(start_server: Any,
-                                                                             fast: RpcConfig) -> None:
+                                                    fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
     async with InferenceClient([at(one), at(two)], fast, LAYOUT, SECRET, epoch=1) as client:
@@ -175,7 +175,7 @@ async def test_no_server_is_an_error_within_the_deadline(rpc_config: RpcConfig) 
     (SECRET, "f" * 16, StatusCode.FAILED_PRECONDITION, f"ffffffffffffffff.*{LAYOUT}"),
 ])
 async def test_refusals_are_not_retried(secret: str, layout: str, code: Any, says: str, start_server: Any,
-                                               rpc_config: RpcConfig) -> None:
+                                        rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
     async with InferenceClient([at(server)], rpc_config, layout, secret, epoch=1) as client:

@@ -78,7 +78,7 @@ class PlayedHere:
     async def ratings(self, _: Request) -> JSONResponse:
         """Handle GET /v1/play/ratings."""
         return JSONResponse({"ratings": [{"name": self.name, "mu": 27.5, "sigma": 4.1, "won": 2, "lost": 1, "drawn": 0,
-                                           "abandoned": 1, "last_at": 1.0}]})
+                                          "abandoned": 1, "last_at": 1.0}]})
 
     async def recordings(self, _: Request) -> JSONResponse:
         """Handle GET /v1/play/recordings."""

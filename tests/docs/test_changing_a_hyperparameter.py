@@ -27,7 +27,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
 
 
 def test_page_steps_run(rest: LiveController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                         capsys: pytest.CaptureFixture[str]) -> None:
+                        capsys: pytest.CaptureFixture[str]) -> None:
     rest.state.transition(Status.RUNNING, "test")
     run = RunFolder(tmp_path / "runs" / RUN)
     run.create()

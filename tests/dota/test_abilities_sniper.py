@@ -123,4 +123,4 @@ def test_assassinate(arena: Arena, level: int) -> None:
     assert hp - arena.hp(b) == pytest.approx(expected, rel=1e-4)
     assert mana - arena.world.unit(a)["mana"] == pytest.approx([175, 225, 275][level - 1], abs=1e-2)
     assert arena.world.ability(0, "sniper_assassinate")["ready"] == pytest.approx(start + 2 + [20, 15, 10][level - 1],
-                                                                                abs=0.2)
+                                                                                  abs=0.2)

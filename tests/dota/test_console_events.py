@@ -21,7 +21,7 @@ def test_a_death_names_only_the_credited_heroes() -> None:
             event(EventKind.HERO_DEATH, hero=7, other_hero=1), event(EventKind.HERO_DEATH, hero=2),
             event(EventKind.HERO_DEATH, hero=3), event(EventKind.REINCARNATION, hero=4)]
     assert console_events(told) == [{"kind": "death", "hero": 7, "by": [1]}, {"kind": "death", "hero": 2, "by": [8]},
-                                {"kind": "death", "hero": 3, "by": []}]
+                                    {"kind": "death", "hero": 3, "by": []}]
 
 
 def test_buildings_items_and_the_end_are_events() -> None:

@@ -152,7 +152,7 @@ def test_one_that_is_renewed_lasts_from_then_on(core: Any) -> None:
 
 def test_stacks_rest_and_end_together(core: Any) -> None:
     arena = programmed(core, {"p": "stack_gain", "to": "target", "stack": "mark", "amount": 1, "max": 5, "dur": 3,
-                                    "per_stack": {"armor": -1}})
+                              "per_stack": {"armor": -1}})
     enemy = arena.unit(5)
     armor = arena.world.unit(enemy)["armor"]
 

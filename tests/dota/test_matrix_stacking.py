@@ -225,8 +225,8 @@ OTHERWISE = {"death_prophet_spirit_siphon": "by charges", "item_cyclone": "out o
              "item_smoke_of_deceit": "an enemy is near: tests/dota/test_effects_whole.py",
              "phantom_assassin_blur": "an enemy is near: tests/dota/test_abilities_phantom_assassin.py"}
 AGAIN = [(s, w) for s, w in ways() if w != "ranged" and any(n.trigger == "cast" for n in lasting(s))
-    and {"no_target", "unit_target", "point"} & set(definition(s)["behavior"])
-    and not {"channelled", "toggle", "attack"} & set(definition(s)["behavior"]) and s not in OTHERWISE]
+         and {"no_target", "unit_target", "point"} & set(definition(s)["behavior"])
+         and not {"channelled", "toggle", "attack"} & set(definition(s)["behavior"]) and s not in OTHERWISE]
 
 
 @pytest.mark.parametrize(("subject", "way"), [case(*a) for a in AGAIN])

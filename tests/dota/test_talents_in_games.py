@@ -207,7 +207,7 @@ def test_a_cask_bounces_more_often(new_world: Any, data: dict[str, Any]) -> None
         arena.seconds(8)
         amp = arena.amp(arena.unit(0))
         heroes = (hp - arena.hp(enemy(arena))) / (arena.special("witch_doctor_paralyzing_cask", "hero_damage")[0]
-                                                 * arena.magic(enemy(arena)) * amp)
+                                                  * arena.magic(enemy(arena)) * amp)
         creeps = (creep - arena.hp(other)) / (arena.field("witch_doctor_paralyzing_cask", "damage")[0]
                                               * arena.magic(other) * amp)
         return heroes + creeps

@@ -77,7 +77,7 @@ def test_batches_do_not_depend_on_threads(threads: int) -> None:
     packed, changes = array(4, 16, 333, 0.3, 1), array(4, 16, 40, 0.3, 2)
     plain = np.random.default_rng(3).normal(size=(4, 7)).astype(np.float32)
     whole = StoredSet([stored_array_of(packed, Encoding.PACKED), stored_array_of(changes, Encoding.CHANGES),
-                    array_of(plain, Encoding.PLAIN, 1, 28)], 4)
+                       array_of(plain, Encoding.PLAIN, 1, 28)], 4)
     collator, order = Collator(threads), [3, 1, 0, 2, 1] * 8
     expected = [packed[order].transpose(1, 0, 2), changes[order].transpose(1, 0, 2), plain[order]]
 

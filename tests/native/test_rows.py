@@ -19,7 +19,7 @@ def test_rows_are_standardised_and_clipped(fields: int, portable: bool) -> None:
     scale, shift = rng.normal(size=(2, 2, fields)).astype(np.float32)
     out = np.zeros((4, 2, fields), np.float32)
     _native.standard_rows(values.view(np.uint16), layout, step, slot, group, scale.ravel(), shift.ravel(), 1.5, out,
-                        portable=portable)
+                          portable=portable)
     for r in range(4):
         first = 4 + slot[r] * fields
         row = values[step[r], :, first:first + fields].astype(np.float64)
@@ -38,7 +38,7 @@ def test_raw_values_are_summed_by_group(fields: int, portable: bool) -> None:
     sums = np.zeros((4, 3 * fields))
     ones = np.ones(3 * fields, np.float32)
     _native.standard_rows(values.view(np.uint16), layout, step, slot, group, ones, ones, 1.0,
-                        np.zeros((400, 2, fields), np.float32), tuple(sums), portable)
+                          np.zeros((400, 2, fields), np.float32), tuple(sums), portable)
     count, pivot, total, squares = sums.reshape(4, 3, fields)
     rows = np.stack([values[s, :, 3 + i * fields:][:, :fields] for s, i in zip(step, slot, strict=True)]).astype(float)
     for g in (0, 2):
@@ -56,7 +56,7 @@ def test_rows_outside_the_array_are_refused() -> None:
     values, out = np.zeros((2, 10), np.float16), np.zeros((1, 4), np.float32)
     one, two = np.ones(4, np.float32), np.array([2])
     for layout, step, slot in ((RowLayout(10, 1, 0, 4, 4), two, two * 0), (RowLayout(10, 1, 0, 4, 4), two * 0, two),
-                              (RowLayout(10, 1, 0, 4, 4), -two, two * 0), (RowLayout(10, 1, 0, 4, 4), two * 0, -two)):
+                               (RowLayout(10, 1, 0, 4, 4), -two, two * 0), (RowLayout(10, 1, 0, 4, 4), two * 0, -two)):
         with pytest.raises(IndexError, match="outside the array"):
             standard_rows(values, layout, step, slot, one, one, 5.0, out)
     with pytest.raises(ValueError, match="multiple of a team-step"):

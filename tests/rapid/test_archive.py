@@ -94,7 +94,7 @@ def test_only_multiples_and_pins_are_archived_permanently(
 
 
 def test_archiving_can_be_disabled(database: redis.Redis, store_config: StoreConfig,
-                                               blobs: BlobStore) -> None:
+                                   blobs: BlobStore) -> None:
     store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 0}), blobs)
     for version in range(4):
         store.publish(version, tensors(version), {})
@@ -102,7 +102,7 @@ def test_archiving_can_be_disabled(database: redis.Redis, store_config: StoreCon
 
 
 def test_next_publish_archives_versions_of_a_dead_publisher(database: redis.Redis, store_config: StoreConfig,
-                                                             blobs: BlobStore) -> None:
+                                                            blobs: BlobStore) -> None:
     ParameterStore(database, database, "r", store_config).publish(0, tensors(0), {"v": 0})
     store = ParameterStore(database, database, "r", store_config, blobs)
     store.publish(1, tensors(1), {"v": 1})

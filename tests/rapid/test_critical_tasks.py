@@ -34,7 +34,7 @@ class Clock:
 
 def critical_tasks(drained: list[str], clock: Clock | None = None, codes: list[int] | None = None) -> CriticalTasks:
     return CriticalTasks(drained.append, lambda: bool(drained), 10.0, (codes if codes is not None else []).append,
-                 clock or Clock())
+                         clock or Clock())
 
 
 def test_thread_failure_drains_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:

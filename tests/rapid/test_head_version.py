@@ -33,7 +33,7 @@ def test_announcement_has_the_digest(store: ParameterStore, database: redis.Redi
 
 
 def test_pointer_of_an_earlier_release_is_readable(store: ParameterStore,
-                                                                   database: redis.Redis) -> None:
+                                                   database: redis.Redis) -> None:
     store.publish(9, tensors(9), {})
     head = store.head_digest()
     database.set("five:r:head", "9")

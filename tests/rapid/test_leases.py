@@ -107,7 +107,7 @@ def test_instance_is_busy_and_without_a_revision_by_default(state: RunState, dat
 
 
 def test_time_of_an_acknowledgement_is_that_of_its_first_sending(state: RunState, database: redis.Redis,
-                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
     """A renewal repeats the acknowledgement; another one has its own time."""
     lease, now = state.lease("rollout", "0", 30), [0.0]
     monkeypatch.setattr("rapid.store.leases.time.time", lambda: now[0])

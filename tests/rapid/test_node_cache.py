@@ -59,7 +59,7 @@ def test_one_process_per_node_reads_a_version(readers: Callable[..., ParameterSt
 
 
 def test_damaged_cache_file_is_replaced(readers: Callable[..., ParameterStore], tmp_path: Path,
-                                                  caplog: pytest.LogCaptureFixture) -> None:
+                                        caplog: pytest.LogCaptureFixture) -> None:
     readers().publish(1, tensors(1, SIZE), {})
     readers().fetch(1)
     (file,) = files(tmp_path / "node")

@@ -60,7 +60,7 @@ def test_decoding_keeps_changes_packed_on_request(dtype: type, zstd: bool) -> No
     array = (rng.integers(0, 9, (12, 3, 10)) * (rng.random((12, 3, 10)) < 0.3)).astype(dtype)
     array[1::2] = array[::2]
     data = wire.serialize_with_set(PushRequest(), "tensors", {"x": array, "mask": np.ones((3, 1), np.float32)}, "abc",
-                         zstd=zstd, changes=("x", "other"), period=4)
+                                   zstd=zstd, changes=("x", "other"), period=4)
     message = PushRequest.FromString(data).tensors
     for decode in (wire.decode_set, wire.decode_packed_set):
         found = decode(message, "abc")["x"]

@@ -52,7 +52,7 @@ def test_version_lost_before_its_publish_ends_is_published_again(
 
 
 def test_restored_versions_are_removed_like_the_others(database: redis.Redis, store_config: StoreConfig,
-                                                      blobs: BlobStore) -> None:
+                                                       blobs: BlobStore) -> None:
     store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 4}), blobs)
     for version in range(4):
         store.publish(version, tensors(version), {})

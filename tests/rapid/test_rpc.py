@@ -176,7 +176,7 @@ async def test_exceptions_become_status_codes(error: Exception, code: Any, says:
 
 
 async def test_internal_errors_hide_their_message(start_server: Any, servicer: Inference,
-                                                          rpc_config: RpcConfig, caplog: Any) -> None:
+                                                  rpc_config: RpcConfig, caplog: Any) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config)
     servicer.error = KeyError("secret detail")
@@ -220,7 +220,7 @@ async def test_malformed_tensors_and_other_layouts_are_refused(
 
 
 async def test_oversized_message_names_size_and_limit(start_server: Any, servicer: Inference,
-                                                               rpc_config: RpcConfig) -> None:
+                                                      rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     big = request(np.zeros(600_000, np.float32))
     with pytest.raises(MessageTooLarge, match=r"the request has 2,416,384 bytes, over the limit of 1,048,576"):
@@ -291,7 +291,7 @@ async def test_port_in_use_is_an_os_error(start_server: Any, servicer: Inference
 
 
 async def test_calls_are_retried_until_a_server_responds(start_server: Any, servicer: Inference,
-                                                            rpc_config: RpcConfig) -> None:
+                                                         rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
 
     async def ask(client: UnaryClient[Any], deadline: float | None = None) -> Any:
@@ -335,7 +335,7 @@ def test_silent_server_ends_in_deadline_exceeded(rpc_config: RpcConfig) -> None:
 
 
 async def test_blocking_channel_carries_the_token(start_server: Any, servicer: Inference,
-                                                      rpc_config: RpcConfig) -> None:
+                                                  rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
 
     def call(secret: str) -> int:

@@ -164,7 +164,7 @@ async def test_client_reloads_certificates_for_the_next_call(authority: Authorit
 
 
 async def test_mismatched_files_change_nothing(authority: Authority, tmp_path: Path,
-                                                    caplog: pytest.LogCaptureFixture) -> None:
+                                               caplog: pytest.LogCaptureFixture) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     server = await started(tls)
     key = (tmp_path / "tls/tls.key").read_bytes()

@@ -130,7 +130,7 @@ def test_failed_rehearsal_names_the_reason(kept: Rehearsals, tmp_path: Path) -> 
 
 
 def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Rehearsals, tmp_path: Path,
-                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
     left = begun(kept, RehearsalState.PLAYING)  # of a dead process
     folder = RunFolder(tmp_path / "gone")

@@ -159,7 +159,7 @@ def test_records_of_a_short_run_are_written_whole(tmp_path: Path) -> None:
 
 def test_only_the_newest_records_are_written(tmp_path: Path) -> None:
     versions = [Record(f"{i}-0", 1000.0 + 10 * i + 500 * (i > 7), {"version": i, "seconds": 10.0,
-                                                                        "hero_steps": 1e3 * i}) for i in range(25_000)]
+                                                                   "hero_steps": 1e3 * i}) for i in range(25_000)]
     path = tmp_path / "records.json"
     save_records(run(versions=versions), path)
     saved = json.loads(path.read_text())

@@ -68,7 +68,7 @@ class CountingPolicy:
                "net_worth_rank": torch.full((batch, HEROES, 5), 0.2),
                "building_events": torch.full((batch, HEROES, BUILDINGS), 0.1)}
         return Output(actions, torch.full((batch, HEROES), -float(self.version)), values, aux,
-                     {"count": count, "trace": trace}, torch.log(1 / (1 + count).expand(batch, HEROES, 30)))
+                      {"count": count, "trace": trace}, torch.log(1 / (1 + count).expand(batch, HEROES, 30)))
 
 
 class CountingBuilder:

@@ -28,7 +28,7 @@ def mine(browser: Browser) -> dict[str, int]:
 
 
 async def test_orders_are_acknowledged_with_their_frames(redis_client: redis.Redis,
-                                                                              redis_url: str) -> None:
+                                                         redis_url: str) -> None:
     async with playing(redis_url) as there:
         game = await there.open(team=0, heroes=[0])
         async with there.socket(game) as socket:

@@ -104,7 +104,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_crash_leaves_a_rating_with_its_record_or_neither(redis_client: redis.Redis, when: str,
-                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
     """The process dies at each command that finishes a rating, one after the other."""
     state = RunState(redis_client, "trial")
     seen = set()

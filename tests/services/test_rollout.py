@@ -132,7 +132,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     dependencies = GroupDependencies(
         games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
         lambda version, std: RATES, lambda version: Hyperparameters(0.0, 0.0, 0.0, 1.0, scripted, game_seconds=limit(),
-                                                                     middle_fraction=middle),
+                                                                    middle_fraction=middle),
         records.append, draw, snapshots)
     group = GameGroup(dependencies, buffer, slots, segments)
     if during_pause is not None:

@@ -144,7 +144,7 @@ def test_without_redis_the_previous_optimizers_stay() -> None:
 
 
 def test_previous_ranks_stay_through_an_outage_that_is_logged_once(redis_client: redis.Redis,
-                                                                    caplog: pytest.LogCaptureFixture) -> None:
+                                                                   caplog: pytest.LogCaptureFixture) -> None:
     pods = Pods(redis_client)
     pods.start("a", "b", "c")
     assignment = OptimizerAssignment(pods.ordinals, "b", 24, 8)

@@ -78,7 +78,7 @@ async def test_loading_never_delays_games() -> None:
 
 
 async def test_slow_load_is_abandoned(monkeypatch: pytest.MonkeyPatch,
-                                                        caplog: pytest.LogCaptureFixture) -> None:
+                                      caplog: pytest.LogCaptureFixture) -> None:
     def gave_up() -> list[object]:
         return [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
 

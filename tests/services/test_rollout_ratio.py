@@ -78,7 +78,7 @@ class Server:
         table = SessionTable(SPECS, device, 100, 60.0)
         self.batcher = Batcher(self.models, table, BatcherOptions(), forward=HostForward(table, seed))
         self.servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
-                                     self.models, self.batcher, epoch=1, read_ahead=1 << 20)
+                                         self.models, self.batcher, epoch=1, read_ahead=1 << 20)
 
     async def start(self) -> str:
         self.models.refresh()
@@ -130,8 +130,8 @@ async def test_learner_reproduces_behaviour_outputs() -> None:
     environment = LocalEnvironment(games)
     group = GameGroup(
         GroupDependencies(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
-               lambda version, std: ScheduleValues(0.5, 20.0, 1.0),
-               lambda version: Hyperparameters(0.0, 0.0, 0.5, 20.0)),
+                          lambda version, std: ScheduleValues(0.5, 20.0, 1.0),
+                          lambda version: Hyperparameters(0.0, 0.0, 0.5, 20.0)),
         buffer, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
         SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()))
     try:

@@ -69,7 +69,7 @@ def segment(number: int, values: int = 4) -> Segment[Arrays]:
 
 def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> Sender:
     clients = [ExperienceClient([o.address], RPC, "layout", "run", "rollout-0", None, in_flight, ("shared",), epoch=1)
-             for o in optimizers]
+               for o in optimizers]
     s = Sender(clients.__getitem__, max_unsent)
     s.assign(range(len(optimizers)))
     return s

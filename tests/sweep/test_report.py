@@ -98,7 +98,7 @@ def test_importance_finds_the_key_that_decides(tmp_path: Path, monkeypatch: pyte
     changes: dict[str, Any] = {
         "max_variants": 30, "sampler": {"kind": "random"}, "pruner": {"kind": "none"}, "seeds": [1],
         "search": {"learning.gae_lambda": {"low": 0.9, "high": 0.99},
-                                                RATE: {"low": 1e-4, "high": 1e-2}}}
+                   RATE: {"low": 1e-4, "high": 1e-2}}}
     folder = SweepFolder(SweepConfig.model_validate({**SMALL, **changes}), prepare(tmp_path))
     Search(folder, lambda text: None).run()
     table = report.key_importance(folder.config, collected(tmp_path, **changes))

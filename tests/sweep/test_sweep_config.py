@@ -49,7 +49,7 @@ def test_key_decides_between_whole_and_real_numbers(tmp_path: Path) -> None:
     """A range of whole numbers for a key that takes real ones is continuous."""
     config = read(write(tmp_path / "s.yaml", search={
         "schedules.team_spirit.initial": {"low": 0, "high": 1}, "learning.batch_samples": {"low": 8, "high": 32,
-                                                                                            "step": 8},
+                                                                                           "step": 8},
         "schedules.gae_horizon_seconds.initial": {"low": 10, "high": 100, "log": True},
         "game.hero_pool": {"choices": [["nevermore"], ["lina", "lich"]]}}))
     assert distributions(config) == {

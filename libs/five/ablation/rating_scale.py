@@ -74,7 +74,7 @@ def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: 
             for bot, match in evaluated["matches"].items():
                 name = bot if game is None or bot == RANDOM else f"{bot} of {game}"
                 counts.append(PairCounts(player(result, evaluated["version"]), name, match["won"], match["drawn"],
-                                     match["lost"]))
+                                         match["lost"]))
     games = [game for count in counts for game in count.games()]
     found = fit_skills(games, rating)
     return RatingScale(found.skills, found.draw_probability, len(games), sum(count.drawn for count in counts))

@@ -304,7 +304,7 @@ class RatingConfig(Section):
     games_per_round: int = Field(50, ge=2, description="Games assigned together. After the last of them the next "
                                  "round is assigned, against the references near the rating then.")
     first_rating_games: int = Field(50, ge=2, description="Games of a run's first rating, against random play; few, "
-                                "because a new run waits for it.")
+                                    "because a new run waits for it.")
     anchors: tuple[Bot, ...] = Field(("random", "scripted-easy", "scripted", "scripted-hard"), strict=False,
                                      description="Bots that are rated against each other once, after the first "
                                      "version.")

@@ -276,7 +276,7 @@ class Ladder:
                 digest = blake2b(f"{self._seed}/{first}/{second}/{pair}".encode(), digest_size=8).digest()
                 for side in (0, 1):
                     yield AssignedGame(f"{number}.{first}.{second}.{pair}.{side}", first, second, side,
-                                   int.from_bytes(digest, "little"), pair)
+                                       int.from_bytes(digest, "little"), pair)
 
     def _is_pending(self, game: str) -> bool:
         """Whether a game of the open trial has neither ended nor been aborted."""

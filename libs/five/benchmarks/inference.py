@@ -89,7 +89,7 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
         batchers.append(batcher)
         service = InferenceService(config.name, ModelSchema.of(loader.create()).id, layout.hash, layout.array_specs(),
                                    specs,
-                                layout.heroes, models, batcher, epoch=1, read_ahead=config.rpc.read_ahead_bytes)
+                                   layout.heroes, models, batcher, epoch=1, read_ahead=config.rpc.read_ahead_bytes)
         services.append((inference_pb2_grpc.add_InferenceServiceServicer_to_server, service))
     serve_until_closed(pipe, services)
     for batcher in batchers:

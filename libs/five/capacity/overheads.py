@@ -43,4 +43,4 @@ def overheads(c: Cluster) -> Overheads:
     leases = c.rollouts + c.inference + c.optimizers + 3
     renewing = leases / config.lifecycle.heartbeat_seconds * inputs.REDIS_BEAT.value
     return Overheads(c.rollouts, c.game_cores, publishing, publishing / c.version_seconds, checkpoint, versions,
-                    between + publishing + checkpoint, leases, renewing + LOOKS * leases * inputs.REDIS_LOOK.value)
+                     between + publishing + checkpoint, leases, renewing + LOOKS * leases * inputs.REDIS_LOOK.value)

@@ -264,5 +264,5 @@ def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Simulation], N
         for a, b in zip(*(lambda found: (found, found[1:]))([d for _, d in changes if d.kind == kind]), strict=False))
     after = (run.pods["rollout"].asked, run.pods["inference"].asked)
     return ScenarioResult(before, after, recovered, changes[-1][0] - began if changes else 0.0,
-                   max(rollouts for _, rollouts, _, _ in seen) / max(after[0], before[0]) - 1, turns,
-                   min(speed for *_, speed in seen), seen[-1][3])
+                          max(rollouts for _, rollouts, _, _ in seen) / max(after[0], before[0]) - 1, turns,
+                          min(speed for *_, speed in seen), seen[-1][3])

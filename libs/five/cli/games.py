@@ -130,7 +130,7 @@ def table(first: str, second: str, records: Sequence[BotGameRecord], quick: bool
     if first != second:
         lines.append(StatisticRow(f"{first} beats {second}",
                                   f"{100 * statistics.mean(scores):.1f} % ({100 * low:.1f} to "
-                                                     f"{100 * high:.1f})"))
+                                  f"{100 * high:.1f})"))
     lines += [*_sides(decided), _lengths(records)]
     return lines if quick else lines + _play(records)
 
@@ -148,7 +148,7 @@ def _lengths(records: Sequence[BotGameRecord]) -> StatisticRow:
     usual = sum(20 <= m <= 60 for m in minutes) / len(minutes)
     return StatisticRow("length, minutes",
                         f"median {statistics.median(minutes):.1f}, nine tenths {minutes[tenth // 2]:.1f} to "
-                                   f"{minutes[-1 - tenth // 2]:.1f}; 20 to 60: {100 * usual:.0f} %", REAL["length"])
+                        f"{minutes[-1 - tenth // 2]:.1f}; 20 to 60: {100 * usual:.0f} %", REAL["length"])
 
 
 def _play(records: Sequence[BotGameRecord]) -> list[StatisticRow]:
@@ -182,9 +182,9 @@ def _play(records: Sequence[BotGameRecord]) -> list[StatisticRow]:
         StatisticRow("first tower, minute", both(fallen, 1), REAL["first_tower"]),
         StatisticRow("first Aegis, minute", both(first_roshans, 1), REAL["first_roshan"]),
         StatisticRow("towers lost, winners and losers", f"{both([float(t.towers_lost) for t in won], 1)}, "
-                                                f"{both([float(t.towers_lost) for t in lost], 1)}"),
+                     f"{both([float(t.towers_lost) for t in lost], 1)}"),
         StatisticRow("Aegis taken, winners and losers", f"{statistics.mean(t.roshans for t in won):.2f}, "
-                                                f"{statistics.mean(t.roshans for t in lost):.2f}" if won else "none"),
+                     f"{statistics.mean(t.roshans for t in lost):.2f}" if won else "none"),
     ]
     for item in TIMED_ITEMS:
         got = [minute for _, _, t in teams for minute in t.items.get(item, [])]

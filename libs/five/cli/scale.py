@@ -94,7 +94,7 @@ def links_table(c: Cluster) -> TextTable:
     """Return the table of one size's links."""
     return TextTable(f"Links, {c.name}",
                      ("link", "messages/s", "bytes/s", "processes at the narrow end", "of its limit",
-                                          "more pods raise the limit"), tuple(
+                      "more pods raise the limit"), tuple(
         (link.name, number(link.messages), volume(link.bytes), f"{link.ends:,}", share(link.used),
          "yes" if link.spreads else "no") for link in links(c)))
 

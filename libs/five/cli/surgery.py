@@ -212,7 +212,7 @@ class Surgery:
                 print(line, file=sys.stderr)
                 last = line
             rehearsal = self._get_when_available(f"surgery/rehearsals/{rehearsal['id']}",
-                                    f"five surgery rehearsals {rehearsal['id']}")
+                                                 f"five surgery rehearsals {rehearsal['id']}")
         return rehearsal
 
     def rehearsals(self) -> int:

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
                 kept = [entry for entry in known if entry.name != arguments.name]
                 if len(kept) == len(known):
                     raise ApiError(f"{path} has no token {arguments.name!r}; it has "
-                                  f"{', '.join(e.name for e in known) or 'none'}")
+                                   f"{', '.join(e.name for e in known) or 'none'}")
                 tokens.write(path, kept)
                 print(f"{arguments.name} revoked in {path}; a running controller refuses it from now on")
     except ValidationError as error:

@@ -185,7 +185,7 @@ class EnvironmentClient:
             return await asyncio.wait_for(future, self._config.deadline_seconds)
         except TimeoutError:
             self._fail_waiters(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, METHOD,
-                                  f"no response within {self._config.deadline_seconds:g} s"))
+                                          f"no response within {self._config.deadline_seconds:g} s"))
             assert self._failure is not None
             raise self._failure from None
 

@@ -118,7 +118,7 @@ class ExperienceClient:
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
             variant=segment.variant, traceparent="" if span is None else span.traceparent)
         data = wire.serialize_with_set(request, "tensors", segment.arrays, self._layout_hash, self._sparse, self._zstd,
-                             self._changes, self._period)
+                                       self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)
         await self._window.acquire()
         pushed = self._unacked[segment.segment_id] = _PushedSegment(segment.segment_id, data, span)

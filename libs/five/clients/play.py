@@ -130,7 +130,7 @@ class PlayClient:
         if self._channel is None:
             self._channel = aio_channel(self._address, self._config, self._token)
         return GameConnection(self._channel, play_pb2.Join(run=self._run, game=game, who=who, spectate=spectate,
-                                                   heroes=heroes), self._config.deadline_seconds)
+                                                           heroes=heroes), self._config.deadline_seconds)
 
     async def close(self) -> None:
         """Close all connections, also those of people in games."""

@@ -231,9 +231,9 @@ class LocalCluster:
         rest = join_address(local_host(c.host), c.port)
         host = local_host(self.config.rpc.listen_host)
         self.folder.announce(ClusterInfo(os.getpid(), f"http://{rest}", self.config.store.state_url,
-                                     self.config.store.params_url, self.config.services.evaluator.address,
-                                     tuple(join_address(host, port) for port in self.environment_ports) if remote
-                                     else ()))
+                                         self.config.store.params_url, self.config.services.evaluator.address,
+                                         tuple(join_address(host, port) for port in self.environment_ports) if remote
+                                         else ()))
 
     def _specs(self) -> list[ProcessSpec]:
         services = self.config.services

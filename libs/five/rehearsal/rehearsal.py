@@ -80,7 +80,7 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
 
 
 def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehearsals,
-              say: Callable[[str], None] = lambda text: None) -> RehearsalResult:
+                  say: Callable[[str], None] = lambda text: None) -> RehearsalResult:
     """Run a rehearsal whose lease this process holds, and write its progress and result. Call it in the main thread.
 
     Raises RuntimeError, TimeoutError, RunUnavailable, ValueError; RehearsalStopped if it was cancelled or the

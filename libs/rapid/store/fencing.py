@@ -63,7 +63,7 @@ def fenced_out(run: str, reason: str, fencing_token: FencingToken, what: str) ->
 
 
 def fenced_write(state: redis.Redis, keys: Keys, fencing_token: FencingToken, commands: Sequence[Command], what: str,
-          expected: Expected | None = None) -> None:
+                 expected: Expected | None = None) -> None:
     """Run Redis commands in one step if the token is valid and every expected key has the given text.
 
     Commands are HDEL, HSET, PUBLISH, SET and XADD. One that begins with ONCE, idempotency keys and a key runs unless

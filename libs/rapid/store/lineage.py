@@ -56,7 +56,7 @@ class LineageSegment:
 
 
 def new_segment(first: int, record: RunRecord, what: str, who: str, parent: int | None = None,
-          operation: str = "", checkpoint: Ref | None = None) -> LineageSegment:
+                operation: str = "", checkpoint: Ref | None = None) -> LineageSegment:
     """Create a segment that begins now. Without a ``parent`` it continues the previous version."""
     return LineageSegment(first, first - 1 if parent is None else parent, record, what, who, time.time(), operation,
                           checkpoint)

@@ -280,7 +280,7 @@ class ParameterStore:
         if version < 0:
             raise ValueError(f"version {version}: versions count from 0")
         found = self._retry_on_disconnect(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
-                                 f"fetching version {version}")
+                                          f"fetching version {version}")
         if found is None:
             raise self._version_missing(version)
         arrays, index = found

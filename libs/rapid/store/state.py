@@ -162,7 +162,7 @@ class RunState:
         """Return the run's status and record of one moment."""
         status, record = cast(list[Any], self.redis.mget(self.keys.status, self.keys.record))
         return RunSnapshot(None if status is None else _status(status),
-                        None if record is None else RunRecord.from_json(record))
+                           None if record is None else RunRecord.from_json(record))
 
     def transition(self, to: Status | str, who: str, reason: str = "", epoch: int | None = None,
                    dry_run: bool = False) -> RunStatus:
@@ -260,10 +260,10 @@ class RunState:
         text: Any = self.redis.get(self.keys.head)
         segment = new_segment(0 if text is None else HeadVersion.parse(text.decode()).version + 1, after, what, who)
         fenced_write(self.redis, self.keys, FencingToken(who, before.epoch, None),
-              [("SET", self.keys.record, after.to_json()),
-               ("HSET", self.keys.lineage, str(segment.first), segment.to_json()),
-               self.event_command(who, what, {**details, "revision": after.revision})],
-              what, {self.keys.record: self._text_of(before)})
+                     [("SET", self.keys.record, after.to_json()),
+                      ("HSET", self.keys.lineage, str(segment.first), segment.to_json()),
+                      self.event_command(who, what, {**details, "revision": after.revision})],
+                     what, {self.keys.record: self._text_of(before)})
 
     def _text_of(self, record: RunRecord) -> str:
         """Return the record's stored text, which an earlier release may have formatted otherwise. Raise FencedOut when
@@ -322,7 +322,7 @@ class RunState:
             ("PUBLISH", self.keys.status_channel, to)]
         try:
             fenced_write(self.redis, self.keys, fencing_token, commands, f"the cut-over to epoch {after.epoch}",
-                  {self.keys.status: status, self.keys.record: record, self.keys.head: head})
+                         {self.keys.status: status, self.keys.record: record, self.keys.head: head})
         except FencedOut:
             if self.record() != after:  # the connection repeated the attempt, which finds its own result
                 raise

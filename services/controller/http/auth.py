@@ -54,7 +54,7 @@ class Authenticator:
 
     @classmethod
     def from_config(cls, config: ControllerConfig, service_secret: Secret,
-                   environment: Mapping[str, str] = os.environ) -> "Authenticator":
+                    environment: Mapping[str, str] = os.environ) -> "Authenticator":
         """Return the authenticator of a configuration. Raise ValueError if its tokens cannot be read."""
         if not config.auth:
             return cls(None)

@@ -75,7 +75,7 @@ def create_context(service: Service[RunConfig]) -> Context:
     config = service.config
     limits = config.services.controller.limits
     short_timeouts = config.store.model_copy(update={"timeout_seconds": limits.store_seconds,
-                                                "reconnect_seconds": limits.store_seconds})
+                                                     "reconnect_seconds": limits.store_seconds})
     state = connect(config.store.state_url, short_timeouts, "state", retries=STORE_RETRIES)
     params = connect(config.store.params_url, short_timeouts, "params", retries=STORE_RETRIES)
     blobs: BlobStore = service.blobs

@@ -11,7 +11,7 @@ from five.services.controller.http.problems import Problem, responses
 router = APIRouter(tags=["config"])
 EXAMPLE = {"name": "laptop-1v1", "seed": 1, "learning": {"batch_samples": 64}}
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", max_length=1000, description="ETag of your copy; "
-                                         "304 if it is current.")]
+                                           "304 if it is current.")]
 ETAG_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"headers": {"ETag": {"description": "Entity tag of this revision.", "schema": {"type": "string"}}}},
     304: {"description": "Your copy is current."}}

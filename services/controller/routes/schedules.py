@@ -25,7 +25,7 @@ from rapid.store.schedules import ScheduleEdit, ScheduleStore
 
 router = APIRouter(tags=["schedules"])
 IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=1000, description="ETag of the schedule that you "
-                                     "have read; * overwrites any.")]
+                                       "have read; * overwrites any.")]
 Epoch = Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="The run's epoch in which this "
                                     "was decided; the request fails in another one. null: any.")]
 EPOCH_CHANGED = "The run is in another epoch."
@@ -173,7 +173,7 @@ def change_schedule(caller: Operator, context: ContextDep, response: Response, n
 
 @router.post("/schedules/history/{change}/revert", response_model=ScheduleState, responses={
     200: ETAG_RESPONSES[200], **responses(_404="There is no such change.", _409="The schedule was changed again: "
-                                  "revert the newer change first.")})
+                                          "revert the newer change first.")})
 def revert_schedule(caller: Operator, context: ContextDep, response: Response, body: RevertChangeRequest,
                     change: Annotated[str, Path(pattern=r"^\d{1,19}-\d{1,19}$", description="Its id.")],
                     dry_run: DryRun = False) -> ScheduleState:

@@ -40,5 +40,5 @@ class RatingTable:
                 versions = [(v, s) for s in standings if (v := player_version(s.player)) is not None]
                 bots = sorted((s for s in standings if player_version(s.player) is None), key=lambda s: s.player)
                 self._ordered = [*sorted(versions, key=lambda one: -one[0]),
-                                *((-1 - i, s) for i, s in enumerate(bots))]
+                                 *((-1 - i, s) for i, s in enumerate(bots))]
             return self._ordered

@@ -111,7 +111,7 @@ def list_targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> li
         segment = lineage.segment(version)
         if version < head and segment is not None:
             found.append(RevertTarget(version=version, complete=version in complete, epoch=segment.record.epoch,
-                                line=lineage.is_ancestor(version, head)))
+                                      line=lineage.is_ancestor(version, head)))
     return found
 
 

@@ -61,7 +61,7 @@ def test_check_on_real_games(heroes: int) -> None:
         game.step(acted.actions.numpy().reshape(2, 2, heroes, 6))
     assert start is not None
     play = RecordedSamples({name: np.stack([one[name] for one in kept]) for name in kept[0]}, np.stack(taken), start,
-                    np.zeros((16, 4), np.bool_))
+                           np.zeros((16, 4), np.bool_))
     of = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": 0.002},
               {"kind": "add_observations", "fields": ["items", "units.position"]},
               {"kind": "slots", "slots": {"allied_creeps": 10}}, {"kind": "widen", "layer": "unit_hidden", "to": 24},

@@ -37,7 +37,7 @@ class Kind:
 KINDS = [
     Kind("", "v1", "Namespace", "namespaces", namespaced=False),
     *(Kind("", "v1", name, name.lower() + "s") for name in ("ConfigMap", "PersistentVolumeClaim", "Pod", "Secret",
-                                                           "Service", "ServiceAccount")),
+                                                            "Service", "ServiceAccount")),
     Kind("apps", "v1", "Deployment", "deployments", scalable=True),
     Kind("apps", "v1", "StatefulSet", "statefulsets", scalable=True),
     Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
@@ -47,7 +47,7 @@ KINDS = [
     Kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
     Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"),
     *(Kind("monitoring.coreos.com", "v1", name, name.lower() + "s") for name in ("ServiceMonitor", "PodMonitor",
-                                                                                "PrometheusRule")),
+                                                                                 "PrometheusRule")),
     Kind("cert-manager.io", "v1", "Certificate", "certificates"),
 ]
 PODS = {"Pod", "Deployment", "StatefulSet"}

@@ -65,7 +65,7 @@ class SnapshotCopier:
                 target = self._memory.get(name)
                 if target is None or target.shape != tensor.shape or target.dtype != tensor.dtype:
                     target = self._memory[name] = torch.empty(tensor.shape, dtype=tensor.dtype,
-                                                             pin_memory=self._device.type == "cuda")
+                                                              pin_memory=self._device.type == "cuda")
                 target.copy_(tensor, non_blocking=True)
             fetched = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
             fetched.record(stream)

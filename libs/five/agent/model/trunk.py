@@ -52,7 +52,7 @@ class Trunk(nn.Module):
 
         self.minimap = MapEncoder(o.minimap, widths["minimap"], c.conv_filters) if "minimap" in widths else None
         self.nearby_map = MapEncoder(o.nearby_map, widths["nearby_map"] + ids("nearby_map", "area_effect", "area"),
-                                 c.conv_filters) if "nearby_map" in widths else None
+                                     c.conv_filters) if "nearby_map" in widths else None
         # Allied and enemy heroes share set weights; all other units share others.
         self.sets = nn.ModuleDict({
             name: ProcessSet(widths[name] + embeddings.width(spec.space), c.set_hidden, c.set)

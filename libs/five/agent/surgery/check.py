@@ -156,7 +156,7 @@ def compare_policies(one: Mapping[str, Tensor], two: Mapping[str, Tensor], befor
              (one["small"], two["small"])]
     logits = [_max_change(a, b) for a, b in pairs]
     auxiliary = [_max_change(one[name][..., :two[name].shape[-1]] if name.endswith("events") else one[name],
-                         two[name][..., :one[name].shape[-1]] if name.endswith("events") else two[name])
+                             two[name][..., :one[name].shape[-1]] if name.endswith("events") else two[name])
                  for name in one if name.startswith("aux/")]
     acts = one["primary"].isfinite().any(-1)
     values = (one["values"] - two["values"]).abs()[acts]

@@ -252,7 +252,7 @@ def test_hold_share_resume_promote_and_abort_by_request(run: Run) -> None:
     assert run.state.record().game["patch"] == "7.21d"  # type: ignore[union-attr]
     what = [e.what for e in run.state.events.last(40) if e.what.startswith("anneal")]
     assert what[::-1] == ["anneal.began", "anneal.holding", "anneal.holding", "anneal.ramping", "anneal.aborted",
-                    "anneal.began", "anneal.made_the_game", "anneal.promoted"]
+                          "anneal.began", "anneal.made_the_game", "anneal.promoted"]
 
 
 def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:

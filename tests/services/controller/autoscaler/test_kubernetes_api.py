@@ -53,7 +53,7 @@ def test_a_write_to_an_object_that_changed_is_refused(api: KubernetesApi, server
     ("pods", lambda api: api.set_deletion_cost("a", -1), "cannot set the deletion cost of pod 'a': 403"),
 ])
 def test_forbidden_request_names_the_role(api: KubernetesApi, server: ApiServer, deny: str, call: object,
-                                              words: str) -> None:
+                                          words: str) -> None:
     server.deny.add(deny)
     with pytest.raises(ApiFailed, match=words) as caught:
         call(api)  # type: ignore[operator]

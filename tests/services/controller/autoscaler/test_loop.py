@@ -175,7 +175,7 @@ def test_concurrent_external_size_is_kept(state: RunState, api: KubernetesApi, s
 
 
 def test_refused_write_is_logged_once_and_retried(state: RunState, api: KubernetesApi, server: ApiServer,
-                                                      caplog: pytest.LogCaptureFixture) -> None:
+                                                  caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(state.redis, server, needed=10)
     loop = looking(state, api, cluster)
     server.deny.add("patch")

@@ -235,5 +235,5 @@ def test_api_conforms_to_openapi_without_its_store(store: Any, examples: int) ->
         checks = [check for check in CHECKS if check is not not_a_server_error]
         seen = ask_all(rest, examples, checks, {400, 401, 404, 405, 422, 428, 503})
         assert len(seen) >= 20 and all(503 in statuses for label, statuses in seen.items()
-                                      if label.startswith("GET") and "/replays" not in label and label not in BLOBS
-                                      and (PLAY not in label or label == "GET /v1/play/ratings"))
+                                       if label.startswith("GET") and "/replays" not in label and label not in BLOBS
+                                       and (PLAY not in label or label == "GET /v1/play/ratings"))

@@ -19,7 +19,7 @@ from rapid.store.jobs import Job, JobState
 from rapid.store.state import TRANSITIONS, RunStatus, Status
 
 REQUEST = OperationRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
-                         warm_up_versions=2)
+                           warm_up_versions=2)
 HEAD = 7
 
 
@@ -190,7 +190,7 @@ class MemoryBackend:
 def surgery(run: MemoryBackend, **request: Any) -> Operation:
     """Return a new surgery."""
     return new_operation("surgery-1", OperationKind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock,
-               run.now_is.status)
+                         run.now_is.status)
 
 
 def carry_on(operation: Operation, run: MemoryBackend, rounds: int = 400) -> Operation:

@@ -131,7 +131,7 @@ def test_draft_tree_is_solved_once(controller: LiveController, monkeypatch: pyte
 
 
 def test_records_before_the_controllers_start_are_counted(controller: LiveController,
-                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.games.drafts.PAGE", 3)
     table(controller, 4, 0)
     controller.context.series.extend("games", [{"lineup": [[0], [1]]}] * 10 + [{"winner": "dire"}])

@@ -59,7 +59,7 @@ def test_plan_lists_changes_and_changes_nothing(rest: LiveController, redis_clie
 
 
 def test_written_plan_reads_like_a_derived_one(rest: LiveController,
-                                                                     redis_client: redis.Redis) -> None:
+                                               redis_client: redis.Redis) -> None:
     derived = planned(rest)
     before = {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
     written = "# by hand\n" + derived["plan"]
@@ -108,7 +108,7 @@ def test_invalid_plan_starts_nothing(rest: LiveController, plan: str) -> None:
     ("- kind: slots\n  slots: {pickups: 1000000000000}\n", "less than or equal to 64"),
 ])
 def test_oversized_plan_is_refused_before_allocation(rest: LiveController, steps: str,
-                                                                               why: str) -> None:
+                                                     why: str) -> None:
     process = psutil.Process()
     before = process.memory_info().rss
     answer = rest.ask("POST", "/v1/surgery/check", json={"plan": f"name: wider\nparent: {OLD.schema}\nsteps:\n{steps}"})
