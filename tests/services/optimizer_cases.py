@@ -129,7 +129,7 @@ def until(run: Training, version: int, patience: int | None = None) -> None:
     run.run(stop)
     assert patience is not None or run.version >= version, (
         f"version {version} was not made in 400 turns: the newest is {run.version}, blocked: "
-        f"{run.blocked_reason or 'no'}, starved: {run.starved.waiting}, samples: {len(run.intake.buffer)}")
+        f"{run.blocked_reason or 'no'}, starved: {run.starved.is_waiting}, samples: {len(run.intake.buffer)}")
 
 
 def stored_segment(identity: str, samples: int = 2, version: int = 0, seed: int = 0) -> Segment[StoredArrays]:
