@@ -194,8 +194,8 @@ def _plain(value: Any) -> Any:
     if not hasattr(value, "keys"):
         return value
     keys = list(value.keys())
-    if keys == list(range(1, len(keys) + 1)):
-        return [_plain(value[key]) for key in keys]
+    if set(keys) == set(range(1, len(keys) + 1)):  # the order of a table's keys is undefined
+        return [_plain(value[key]) for key in sorted(keys)]
     return {key: _plain(value[key]) for key in keys}
 
 

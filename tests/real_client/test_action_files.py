@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from five.real_client.action_files import BATCHES, RELEASED, ActionFile, write_lua
@@ -30,6 +30,7 @@ def as_lua(value: Any) -> Any:
 
 @settings(max_examples=100, deadline=None)
 @given(content=st.dictionaries(KEYS, VALUES, max_size=4))
+@example(content={"a": {2: [], 1: []}})
 def test_written_content_is_read_back(tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any]) -> None:
     path = tmp_path_factory.mktemp("lua") / "x.lua"
     write_lua(path, content)
