@@ -106,21 +106,29 @@ class SpectatorRecordings:
         self._cameras = cameras
         self._stored = stored
         self._folder = folder
-        self._count = itertools.count()
-        self._paths: dict[int, Path] = {}  # by slot
+        self._uploads = itertools.count()
 
     def begin(self, slot: int) -> None:
-        """Record the game that has just begun in a slot."""
-        # The slot's next recording must not overwrite one that is still being uploaded.
-        name = f"{_TEMPORARY}{os.getpid()}-{id(self._cameras):x}-{next(self._count)}{SUFFIX}"
-        self._paths[slot] = self._folder / name
-        self._cameras.record_to(slot, self._paths[slot])
+        """Record the game that has just begun in a slot. Its file replaces that of a game which was lost there."""
+        self._cameras.record_to(slot, self._temporary_path(str(slot)))
 
     def finish(self, slot: int, name: str) -> Callable[[], None] | None:
         """End the recording of a slot's ended game. Return the function that uploads it under a name, or None if it is
         incomplete. The function blocks while the blob store is slow, and logs a failure."""
-        facts, path = self._cameras.facts(slot), self._paths.pop(slot)
-        return partial(self._upload, name, path, facts) if self._cameras.ended(slot) else None
+        facts = self._cameras.facts(slot)
+        if not self._cameras.ended(slot):
+            return None
+        # The slot's next recording must not overwrite one that is still being uploaded.
+        path = self._temporary_path(f"upload-{next(self._uploads)}")
+        try:
+            self._temporary_path(str(slot)).replace(path)
+        except OSError as error:
+            log.warning("the recording %s is not stored: %s", name, error)
+            return None
+        return partial(self._upload, name, path, facts)
+
+    def _temporary_path(self, name: str) -> Path:
+        return self._folder / f"{_TEMPORARY}{os.getpid()}-{id(self._cameras):x}-{name}{SUFFIX}"
 
     def _upload(self, name: str, path: Path, facts: dict[str, Any]) -> None:
         try:

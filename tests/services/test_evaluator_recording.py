@@ -106,6 +106,21 @@ def test_slow_upload_is_not_overwritten_by_the_next_recording(blobs: BlobStore, 
     assert len({blobs.ref(f"trial/replays/version-{version}.view").digest for version in (1, 2)}) == 2
 
 
+def test_restarted_games_share_a_file(blobs: BlobStore, tmp_path: Path) -> None:
+    games = VecGame(GAME, 1, 0)
+    cameras = Cameras(games, "trial", RewardConfig())
+    recorder = ReplayRecorder(games.record, games.hash, tmp_path / "r",
+                              SpectatorRecordings(cameras, StoredRecordings(blobs, "trial"), tmp_path / "r"))
+    player = TeamPlayer("version-1", version=1)
+    for _ in range(3):
+        games.reset()
+        cameras.began(0, Pairing(player, TeamPlayer("scripted", 2), 0, game="a"), "a")
+        recorder.began(0, player.name)
+        games.step()
+        cameras.record_step([0])
+    assert len(list((tmp_path / "r").glob(".game-*"))) == 1
+
+
 def test_recordings_of_an_earlier_release_get_their_run(blobs: BlobStore) -> None:
     put_old(blobs, "version-1", "trial")
     put_old(blobs, "version-2", "another")
