@@ -129,12 +129,13 @@ def revert_request(anneal: Anneal, record: RunRecord) -> OperationRequest:
 
 @dataclass
 class AnnealReconciler:
-    """Reconciles the anneal with the newest version and the guard's verdict. It keeps no state of its own, so another
-    controller can continue from the stored documents."""
+    """Reconciles the anneal with the newest version and the guard's verdict. It decides from stored documents alone, so
+    another controller can continue."""
 
     state: RunState
     operations: OperationStore
     head: Callable[[], int | None]  # returns the newest version
+    _warned: str = ""  # of an error that recurs in every pass
 
     def reconcile(self) -> Anneal | None:
         """Apply every step that is due and return the anneal afterwards. Raise redis.RedisError."""
@@ -152,7 +153,10 @@ class AnnealReconciler:
         try:
             return self.apply_step(anneal, advance(anneal, version, judge_anneal(self.state, anneal)), CONTROLLER)
         except AnnealError as error:
-            log.warning("anneal %s cannot be promoted, abort it: %s", anneal.id, error)
+            warning = f"anneal {anneal.id} cannot be promoted, abort it: {error}"
+            if warning != self._warned:
+                log.warning(warning)
+            self._warned = warning
             return anneal
 
     def apply_step(self, before: Anneal, step: Transition, who: str) -> Anneal:
