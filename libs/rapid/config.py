@@ -187,8 +187,7 @@ class LifecycleConfig(Section):
                                     "forward passes, learning) after which the process is not alive and exits.")
     poll_seconds: float = Field(1.0, ge=0.01, description="Interval at which a service reads the run's status.")
     pause_timeout_seconds: float = Field(60.0, gt=0, description="Time for services to become idle in a pause. After "
-                                                                 "it an "
-                                         "event names those that are not. The pause continues to wait.")
+                                         "it an event names those that are not. The pause continues to wait.")
 
     @model_validator(mode="after")
     def _outlives_heartbeats(self) -> "LifecycleConfig":

@@ -72,7 +72,7 @@ class ScheduleStore:
 
     def _newest(self, entry: str) -> str:
         """Return the id of the newest history entry with that text, '' without one."""
-        rows: Any = self._state.redis.xrevrange(self._series.key(KIND))
+        rows: Any = self._state.redis.xrevrange(self._series.key(KIND), count=100)  # written just now
         return next((str(name.decode()) for name, fields in rows if fields[b"v"] == entry.encode()), "")
 
     def find(self, identity: str) -> Record | None:
