@@ -37,8 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
     parser.add_argument("--config", help=f"configuration of the run's services (default: {MOUNTED} if it exists, "
                         "otherwise the run of this machine)")
     parser.add_argument("--admin", action="store_true", help="connect as the Redis user admin, with the password on "
-                        "the "
-                        "first line of standard input")
+                        "the first line of standard input")
     parser.add_argument("--run", help="a running run of this machine; by default the last one")
     if not restoring:
         parser.add_argument("--keep", type=int, default=KEEP, metavar="N",

@@ -25,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--team", choices=("radiant", "dire"), help="open a game and take heroes of this side")
     parser.add_argument("--heroes", type=int, nargs="+", metavar="N", help="heroes to take, from 0; opens a game")
     parser.add_argument("--with", dest="mates", metavar="WHO", help=f"player of your side's other heroes: {PLAYERS}; "
-                        "opens "
-                        "a game")
+                        "opens a game")
     parser.add_argument("--against", metavar="WHO", help="player of the other side, as for --with; opens a game")
     parser.add_argument("--seed", type=int, help="seed of the game; opens a game")
     parser.add_argument("--close", metavar="GAME", help="end a game without a result")

@@ -68,8 +68,7 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
                                          "doing it")
 
     rehearse = verb("rehearse", "try a plan on a fork of a local run and play the result against the version before; "
-                    "in "
-                    "this process, or with --ask or --url in that of `five train`")
+                    "in this process, or with --ask or --url in that of `five train`")
     rehearse.add_argument("plan", metavar="FILE", help="plan file")
     rehearse.add_argument("--versions", type=numbers.games, default=10, help="versions to learn after the warm-up")
     rehearse.add_argument("--games", type=numbers.games, default=100,

@@ -66,8 +66,7 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     rehearsal = new_rehearsal(text, plan.digest, plan.name, epoch, current_user(), scope, by="command")
     if not kept.hold(rehearsal.id):
         raise RuntimeError("another rehearsal of this run is in progress: `five surgery rehearsals` lists it; wait "
-                           "for it, "
-                           "or cancel it")
+                           "for it, or cancel it")
     try:
         kept.begin(rehearsal.model_copy(update={"state": RehearsalState.PREPARING, "began_at": time.time()}))
     except RehearsalInProgress as busy:
@@ -128,8 +127,7 @@ def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progres
     won, drawn, lost = match.counts
     low, high = match.interval()
     say(f"version {until} against {fork.first} (the version before, migrated by the plan): won {won}, drawn {drawn}, "
-        "lost "
-        f"{lost} of {len(match.games)} games in pairs with sides swapped; score {100 * match.score:.0f} % "
+        f"lost {lost} of {len(match.games)} games in pairs with sides swapped; score {100 * match.score:.0f} % "
         f"({100 * low:.0f} to {100 * high:.0f} %, 95 % confidence)")
     return RehearsalResult(won=won, drawn=drawn, lost=lost, score=match.score, low=low, high=high, worse=high < 0.5)
 
