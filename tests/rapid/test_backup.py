@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -228,6 +229,22 @@ def test_manifest_is_bounded(state: RunState, database: redis.Redis, monkeypatch
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("an entry was read"))
     with pytest.raises(Corrupt, match="manifest"):
         backup.describe(huge)
+
+
+def test_restore_into_a_new_redis_waits_for_running_services(state: RunState, database: redis.Redis,
+                                                             tmp_path: Path) -> None:
+    """A service renews its lease some seconds after the Redis came back without it."""
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    with EmbeddedRedis(tmp_path / "new", append_only=False).start() as server:
+        client = redis.Redis.from_url(server.url)
+        beat = threading.Timer(0.5, RunState(client, "r").lease("opponents", "0", 60).renew)
+        beat.start()
+        with pytest.raises(backup.ServicesRunning, match="opponents"):
+            backup.load(client, file, "me", lease_seconds=4)
+        beat.join()
+        assert set(contents(client)) == {b"five:r:lease:opponents:0", b"five:r:leases:opponents"}
+        client.close()
 
 
 def test_redis_without_config_is_restored(state: RunState, database: redis.Redis) -> None:

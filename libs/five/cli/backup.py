@@ -12,13 +12,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import redis
 
 from five.run.load import ConfigError, load
 from rapid.atomic_file import replacing
 from rapid.blobs import BlobStore
-from rapid.config import StoreConfig
+from rapid.config import LifecycleConfig, StoreConfig
 from rapid.store import acl, backup
 from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import Corrupt, StoreUnreachable
@@ -51,13 +52,12 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
     try:
         if not restoring and arguments.keep < 1:
             raise ValueError(f"--keep {arguments.keep}: at least 1 is required")
-        client, name, blobs = _open_store(arguments.config, arguments.run, _read_admin_login() if arguments.admin
-                                          else None)
+        store = _open_store(arguments.config, arguments.run, _read_admin_login() if arguments.admin else None)
         if restoring:
-            return _restore(client, name, _read(arguments.file, name, blobs), arguments.replace)
+            return _restore(store, _read(arguments.file, store.name, store.blobs), arguments.replace)
         if arguments.file.startswith(BLOBS):
-            return _save_to_blobs(client, name, _blob_store(blobs), arguments.keep)
-        return _save(client, name, arguments.file)
+            return _save_to_blobs(store.client, store.name, _blob_store(store.blobs), arguments.keep)
+        return _save(store.client, store.name, arguments.file)
     except (backup.ServicesRunning, Corrupt, StoreUnreachable, LookupError, ValueError, OSError,
             redis.RedisError) as error:
         raise RuntimeError(str(error)) from None
@@ -71,22 +71,33 @@ def _read_admin_login() -> Login:
     return Login(acl.ADMIN, password)
 
 
-def _open_store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str, str]:
-    """Return a client of the state's Redis, the run's name and the URL of its blobs ('': unknown)."""
+class _Store(NamedTuple):
+    """A run's state Redis, the run's name, the URL of its blobs ('': unknown), and how long its leases last."""
+
+    client: redis.Redis
+    name: str
+    blobs: str
+    lease_seconds: float
+
+
+def _open_store(config: str | None, local: str | None, login: Login | None) -> _Store:
+    """Connect to the state Redis of a run's configuration, or of a run of this machine."""
     if config is None and local is None and MOUNTED.exists():
         config = str(MOUNTED)
     if config is not None:
         loaded = load(config)
         url, store, name, blobs = loaded.store.state_url, loaded.store, loaded.name, loaded.blobs.url
+        lifecycle = loaded.lifecycle
     else:
         from five.local.run_folder import find_run
 
         folder = find_run(local)
         url, store, name, blobs = folder.cluster().state_url, StoreConfig(), folder.name, ""
+        lifecycle = LifecycleConfig()
         login = login or folder.login(acl.ADMIN, url)
     client = connect(url, store, "state", login)
     require_reachable(client, url, "state")
-    return client, name, blobs
+    return _Store(client, name, blobs, lifecycle.lease_seconds)
 
 
 def _save(client: redis.Redis, name: str, file: str) -> int:
@@ -145,11 +156,11 @@ def _read(file: str, name: str, url: str) -> bytes:
     return blobs.get(ref)
 
 
-def _restore(client: redis.Redis, name: str, data: bytes, replace: bool) -> int:
+def _restore(store: _Store, data: bytes, replace: bool) -> int:
     saved = backup.describe(io.BytesIO(data)).run
-    if saved != name:
-        raise ValueError(f"the backup is of run {saved!r}, this is run {name!r}")
-    found = backup.load(client, io.BytesIO(data), _user_name(), replace)
+    if saved != store.name:
+        raise ValueError(f"the backup is of run {saved!r}, this is run {store.name!r}")
+    found = backup.load(store.client, io.BytesIO(data), _user_name(), replace, store.lease_seconds)
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
     print(f"run {found.run!r} restored to {when}, version {found.head}; it is stopped, resume it",
           file=sys.stderr)

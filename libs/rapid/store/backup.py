@@ -70,16 +70,18 @@ def describe(file: IO[bytes]) -> Backup:
     return backup_file.read(file)[0]
 
 
-def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -> Backup:
+def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False, lease_seconds: float = 0.0) -> Backup:
     """Restore the run of ``file`` (seekable) as stopped: services wait until it is resumed.
 
     ``replace`` removes an existing run first. The restored run keeps its id, so it still owns its blobs; one from a
-    backup without an id, of an earlier release, gets the replaced run's. Raises ValueError for an existing run without
-    ``replace``, ServicesRunning while services other than controllers are alive, Corrupt for a damaged file,
-    redis.RedisError.
+    backup without an id, of an earlier release, gets the replaced run's. A Redis that started less than
+    ``lease_seconds`` ago is waited for: running services may not have renewed their leases in it yet. Raises ValueError
+    for an existing run without ``replace``, ServicesRunning while services other than controllers are alive, Corrupt
+    for a damaged file, redis.RedisError.
     """
     found, saved = backup_file.read(file)
     keys = Keys(found.run)
+    _await_leases(state, lease_seconds)
     alive = sorted({i.kind for i in Leases(state, found.run).live()} - {"controller"})
     if alive:
         raise ServicesRunning(f"services of run {found.run!r} are running ({', '.join(alive)}): stop them first, or "
@@ -111,6 +113,16 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
     pipeline.xadd(keys.events, event_fields(who, "run.restored", details))
     pipeline.execute()
     return found
+
+
+def _await_leases(state: redis.Redis, seconds: float) -> None:
+    """Wait until this Redis is up for ``seconds``: a new one does not show the leases of running services at once."""
+    answer: Any = state.info("server")
+    # An uptime is in whole seconds, rounded down. Without one (it is an optional field) the whole time is waited.
+    missing = seconds - int(answer.get("uptime_in_seconds", 0))
+    if missing > 0:
+        log.warning("this Redis has just started: waiting %.1f s for services that are running", missing)
+        time.sleep(missing)
 
 
 def _verify_values(state: redis.Redis) -> None:
