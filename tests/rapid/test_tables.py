@@ -1,7 +1,6 @@
 """Tables of JSON values: atomic updates among concurrent writers, applied once, with their event."""
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,12 +8,11 @@ import redis
 
 from rapid.embedded_redis import RunningRedis
 from rapid.store.errors import Corrupt
-from rapid.store.keys import Keys
 from rapid.store.state import RunState
-from rapid.store.tables import Table, transaction
+from rapid.store.tables import Table
 from tests.rapid.failing_redis import Breaking, socket_path
 
-KEYS, NAN = Keys("r"), float("nan")
+NAN = float("nan")
 
 
 @pytest.fixture
@@ -25,137 +23,6 @@ def table(state: RunState) -> Table:
 def events(state: RunState) -> list[tuple[str, str, Any]]:
     """Return the events after the fixture's."""
     return [(e.who, e.what, e.details) for e in state.events.read()[2:]]
-
-
-# Transactions.
-
-
-def test_transaction_returns_its_result(database: redis.Redis) -> None:
-    def write(pipeline: Any) -> str:
-        pipeline.multi()
-        pipeline.set("a", 1)
-        return "written"
-
-    assert transaction(database, KEYS, write, "a") == "written" and database.get("a") == b"1"
-    assert transaction(database, KEYS, lambda pipeline: pipeline.get("a"), "a") == b"1"
-
-
-def test_function_as_result_gets_the_replies(database: redis.Redis) -> None:
-    def write(pipeline: Any) -> Callable[[list[Any]], Any]:
-        pipeline.multi()
-        pipeline.rpush("list", "a", "b")
-        pipeline.incr("count")
-        return lambda replies: replies
-
-    assert transaction(database, KEYS, write, "list") == [2, 1]
-    assert transaction(database, KEYS, lambda pipeline: list, "list") == [], "nothing was written"
-
-
-@pytest.mark.parametrize("watched", ["a", "b"])
-def test_transaction_is_repeated_after_a_concurrent_change(database: redis.Redis, watched: str) -> None:
-    tries = 0
-
-    def write(pipeline: Any) -> int:
-        nonlocal tries
-        tries += 1
-        seen = int(pipeline.get(watched) or 0)
-        if tries < 3:
-            database.incr(watched)
-        pipeline.multi()
-        pipeline.set("sum", seen)
-        return seen
-
-    assert transaction(database, KEYS, write, "a", "b") == 2
-    assert tries == 3 and database.get("sum") == b"2"
-
-
-def test_transaction_ignores_keys_that_it_does_not_watch(database: redis.Redis) -> None:
-    def write(pipeline: Any) -> None:
-        database.incr("other")
-        pipeline.multi()
-        pipeline.set("a", 1)
-
-    transaction(database, KEYS, write, "a")
-    assert database.get("other") == b"1" and database.get("a") == b"1"
-
-
-def test_error_in_a_transaction_writes_nothing(database: redis.Redis) -> None:
-    def fail(pipeline: Any) -> None:
-        pipeline.multi()
-        pipeline.set("a", 1)
-        raise LookupError("not today")
-
-    with pytest.raises(LookupError, match="not today"):
-        transaction(database, KEYS, fail, "a")
-    assert not database.exists("a")
-
-
-@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
-def test_lost_connection_applies_a_transaction_once(database: redis.Redis, redis_server: RunningRedis, answer: bool
-                                                    ) -> None:
-    """The connection is lost at each command in turn."""
-    for at in range(1, 100):
-        database.flushall()
-        breaking = Breaking(at, answer)
-        table = RunState(breaking.client(socket_path(redis_server), retries=1), "r").table("pool")
-        for expected in (1, 2):
-            assert table.update(lambda rows: {"n": rows.get("n", 0) + 1}, event=("t", "pool.changed", {}))
-            assert RunState(database, "r").table("pool").all() == {"n": expected}
-            assert len(RunState(database, "r").events.read()) == expected
-        if not breaking.broken:
-            break
-    assert at > 6
-
-
-def test_lost_replies_give_the_result_of_the_applied_attempt(database: redis.Redis, redis_server: RunningRedis) -> None:
-    client = Breaking(3, answer=True).client(socket_path(redis_server), retries=1)  # after WATCH and GET
-    results: list[str] = []
-
-    def write(pipeline: Any) -> Callable[[list[Any] | None], Any]:
-        pipeline.get("a")
-        pipeline.multi()
-        pipeline.rpush("list", "x")
-        results.append(f"attempt {len(results)}")
-        return lambda replies: (results[-1], replies)
-
-    assert transaction(client, KEYS, write, "a") == ("attempt 0", None)
-    assert transaction(client, KEYS, write, "a") == ("attempt 1", [2]) and database.llen("list") == 2
-
-
-def test_attempt_that_arrives_late_is_not_repeated(database: redis.Redis, redis_server: RunningRedis) -> None:
-    """The server executes an attempt of the lost connection while the next attempt reads."""
-    client = Breaking(3, answer=False).client(socket_path(redis_server), retries=1)  # after WATCH and GET
-    sent: list[str] = []
-
-    def write(pipeline: Any) -> str:
-        pipeline.get("a")
-        if len(sent) == 1:
-            (key,) = watched
-            database.set(key, 0)
-            database.rpush("list", "late")
-        sent.append(f"attempt {len(sent)}")
-        pipeline.multi()
-        pipeline.rpush("list", "x")
-        return sent[-1]
-
-    watched: list[str] = []
-
-    class Named(Keys):
-        def applied(self, token: str) -> str:
-            watched.append(super().applied(token))
-            return watched[-1]
-
-    assert transaction(client, Named("r"), write, "a") == "attempt 0"
-    assert len(sent) == 2 and database.lrange("list", 0, -1) == [b"late"]
-
-
-def test_keys_of_applied_transactions_expire(state: RunState, table: Table) -> None:
-    table.update(lambda rows: None)
-    before = set(state.redis.scan_iter(KEYS.applied("*")))
-    table.update(lambda rows: {"a": 1})
-    (key,) = set(state.redis.scan_iter(KEYS.applied("*"))) - before
-    left: Any = state.redis.pttl(key)
-    assert 500_000 < left <= 600_000
 
 
 # Fields.
@@ -263,3 +130,20 @@ def test_concurrent_updates_all_count(table: Table) -> None:
     for t in threads:
         t.join()
     assert table.get("n") == 80
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
+def test_lost_connection_applies_an_update_once(database: redis.Redis, redis_server: RunningRedis, answer: bool
+                                                ) -> None:
+    """The connection is lost at each command in turn."""
+    for at in range(1, 100):
+        database.flushall()
+        breaking = Breaking(at, answer)
+        table = RunState(breaking.client(socket_path(redis_server), retries=1), "r").table("pool")
+        for expected in (1, 2):
+            assert table.update(lambda rows: {"n": rows.get("n", 0) + 1}, event=("t", "pool.changed", {}))
+            assert RunState(database, "r").table("pool").all() == {"n": expected}
+            assert len(RunState(database, "r").events.read()) == expected
+        if not breaking.broken:
+            break
+    assert at > 6

@@ -124,7 +124,7 @@ def _tables() -> Iterable[AclEntry]:
 
 
 VERSIONED = _users(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
-# Users of `rapid.store.tables.transaction`.
+# Users of `rapid.store.transaction`.
 TRANSACTING = _users(CONTROLLER, *(user for writers, _ in TABLES.values() for user in writers))
 ENTRIES: Sequence[AclEntry] = (
     AclEntry("head", "head", Kind.VALUE, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),

@@ -10,7 +10,8 @@ from typing import Any
 from rapid.store.events import event_fields
 from rapid.store.rows import read_json
 from rapid.store.state import RunState
-from rapid.store.tables import Table, transaction
+from rapid.store.tables import Table
+from rapid.store.transaction import transaction
 
 PAIRS_TABLE = "guard"  # pairs of games that the guard has played
 Json = Any

@@ -14,7 +14,8 @@ from rapid.store.events import event_fields
 from rapid.store.idempotency import next_position, record_key
 from rapid.store.rows import read_json
 from rapid.store.state import RunState
-from rapid.store.tables import Json, transaction
+from rapid.store.tables import Json
+from rapid.store.transaction import transaction
 
 Rows = Mapping[str, Json]
 LOG_ENTRIES = 10_000  # a reader further behind reloads the table

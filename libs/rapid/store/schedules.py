@@ -10,7 +10,7 @@ from rapid.store.record import RunRecord
 from rapid.store.rows import read_json
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
-from rapid.store.tables import transaction
+from rapid.store.transaction import transaction
 
 DOCUMENT = "schedules"
 KIND = "schedules"  # series of the history

@@ -24,7 +24,8 @@ from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.lineage import Lineage, new_segment, read_lineage
 from rapid.store.record import RunRecord
 from rapid.store.rows import decode_row, read_json
-from rapid.store.tables import Table, transaction
+from rapid.store.tables import Table
+from rapid.store.transaction import transaction
 
 Json = Any
 

@@ -1,7 +1,6 @@
 """Tables of a run: hashes of JSON values with atomic updates, for one part's own state."""
 
 import json
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -11,47 +10,9 @@ from rapid.store.events import event_fields
 from rapid.store.idempotency import is_recorded, next_position, record_key
 from rapid.store.keys import Keys
 from rapid.store.rows import read_json
+from rapid.store.transaction import transaction
 
 Json = Any
-_TRIES = 100  # attempts of an optimistic transaction
-_APPLIED_MS = 600_000  # expiry of the key of an applied attempt, above the timeout of all retries of an exchange
-
-
-def transaction(state: redis.Redis, keys: Keys, change: Callable[[Any], Any], *watched: str) -> Any:
-    """Run ``change`` (reads, then multi, then writes) until no watched key changes meanwhile. Return its result.
-
-    A function as result is called with the replies of the writes, and returns the result. Writes whose replies were
-    lost with the connection are not repeated: the function is called with None. The writes also set a key that expires,
-    which tells the next attempt that they were applied. Raises redis.RedisError while Redis is unreachable; whether the
-    writes were applied is then unknown.
-    """
-    client: Any = state
-    applied = keys.applied(secrets.token_hex(16))
-    results: dict[bytes, Any] = {}  # of the attempts that were sent, by the value that each sets
-    result: Any = None
-    replies: list[Any] | None = []
-    with client.pipeline(transaction=True) as pipeline:
-        for attempt in range(_TRIES):
-            try:
-                # Watched too, because the server may still execute an attempt of a connection that was lost.
-                pipeline.watch(*watched, applied)
-                found = pipeline.get(applied) if results else None
-                if found is not None:
-                    result, replies = results[found], None
-                    break
-                result = change(pipeline)
-                if len(pipeline):
-                    results[str(attempt).encode()] = result
-                    pipeline.set(applied, attempt, px=_APPLIED_MS)
-                    replies = pipeline.execute()[:-1]
-                break
-            except redis.WatchError:  # also raised for a connection that is lost while keys are watched
-                continue
-            finally:
-                pipeline.reset()
-        else:
-            raise redis.RedisError(f"{', '.join(watched)}: {_TRIES} concurrent changes in a row")
-    return result(replies) if callable(result) else result
 
 
 class Table:

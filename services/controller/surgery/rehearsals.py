@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.services.controller.operations.document import OperatorDecision
 from rapid.store.keys import Keys
 from rapid.store.state import Json, RunState
-from rapid.store.tables import transaction
+from rapid.store.transaction import transaction
 
 TABLE = "rehearsals"
 MAX_RECORDS = 20
