@@ -39,7 +39,7 @@ rated = (Standing("random", 0.0, 0.1, 1, 0.1, True),
          Standing("version-3", 9.0, 0.8, 2, 0.1, False, 1, {{"random": [6, 2, 1]}}, {{"random": [0.8, 0.6, 0.9]}}))
 ReplicatedTable(state, "ratings", lambda rows, whole: None).update(
     lambda: {{"format": FORMAT, **{{f"rated:{{s.player}}": asdict(s) for s in rated}}}})
-state.add(games=17, hours=0.5)
+state.count("rollout_starts")
 Series(redis, config.name).extend("games", [{{"game": n, "seconds": 30.0}} for n in range(17)])
 """
 

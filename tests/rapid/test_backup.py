@@ -28,7 +28,7 @@ def state(database: redis.Redis) -> RunState:
     state.create({"name": "r", "seed": 1}, "the test")
     state.transition(Status.RUNNING, "the test")
     state.set_document("schedules", {"learning_rate": {"initial": 1e-4}}, "the test")
-    state.add(games=3, hours=0.5)
+    state.count("rollout_starts")
     state.table("ratings").update(lambda rows: {"version:10": [25.0, 8.3]}, once="game-1")
     database.set(state.keys.head, 12)
     database.hset(state.keys.versions, "12", "{}")

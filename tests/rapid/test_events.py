@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import redis
 
+from rapid.embedded_redis import RunningRedis
 from rapid.store.errors import Corrupt
 from rapid.store.events import WRITERS, Events, event_fields
 from rapid.store.keys import Keys
+from tests.rapid.failing_redis import Breaking, socket_path
 
 
 @pytest.fixture
@@ -23,6 +25,19 @@ def test_event_is_read_as_it_was_appended(events: Events) -> None:
     assert [(e.id, e.who, e.what, e.details) for e in found] == [
         (first, "ada", "run.paused", {"reason": "lunch", "at": [1, None]}), (second, "bob", "run.resumed", {})]
     assert all(abs(e.at - time.time()) < 60 for e in found)
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
+def test_lost_connection_appends_an_event_once(events: Events, redis_server: RunningRedis, answer: bool) -> None:
+    """The connection is lost at each command in turn."""
+    for at in range(1, 100):
+        breaking = Breaking(at, answer)
+        made = Events(breaking.client(socket_path(redis_server), retries=1), "r").append("ada", f"e{at}")
+        found = events.read()
+        assert [e.what for e in found] == [f"e{i}" for i in range(1, at + 1)] and made in (found[-1].id, "")
+        if not breaking.broken:
+            break
+    assert at > 2 and made
 
 
 @pytest.mark.parametrize(("who", "what"), [("", "run.paused"), ("ada", ""), ("", "")])

@@ -50,7 +50,7 @@ WRITES: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("set",),
     Kind.EXPIRING: ("set", "del", "pexpire", "persist"),
     Kind.FIELDS: ("hset", "hdel"),
-    Kind.COUNTERS: ("hincrby", "hincrbyfloat"),
+    Kind.COUNTERS: ("hincrby",),
     Kind.SORTED: ("zadd", "zrem", "zremrangebyrank", "zremrangebyscore"),
     Kind.STREAM: ("xadd",),
     Kind.CHANNEL: ("publish",),

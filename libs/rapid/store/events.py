@@ -5,12 +5,14 @@ an event describes. The controller moves their events into the log (`rapid.store
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import redis
 
 from rapid.store.keys import Keys
 from rapid.store.rows import read_json
+from rapid.store.transaction import transaction
 
 WRITERS = ("opponents", "optimizer")  # kinds of services with a stream of their own
 _PAGE = 1000
@@ -42,12 +44,18 @@ class Events:
 
     def __init__(self, state: redis.Redis, run: str, writer: str = "") -> None:
         self._redis = state
-        self._key = Keys(run).events
-        self.appended_key = Keys(run).events_of(writer) if writer in WRITERS else self._key
+        self._keys = Keys(run)
+        self._key = self._keys.events
+        self.appended_key = self._keys.events_of(writer) if writer in WRITERS else self._key
 
     def append(self, who: str, what: str, details: dict[str, Any] | None = None) -> str:
-        """Append an event. Return its id."""
-        return _text(self._redis.xadd(self.appended_key, event_fields(who, what, details)))  # type: ignore[arg-type]
+        """Append an event. Return its id, '' if the reply with it was lost."""
+        def write(pipeline: Any) -> Callable[[list[Any] | None], str]:
+            pipeline.multi()
+            pipeline.xadd(self.appended_key, event_fields(who, what, details))
+            return lambda replies: _text(replies[0]) if replies else ""
+
+        return str(transaction(self._redis, self._keys, write))
 
     def read(self, after: str = "", limit: int = _PAGE) -> list[Event]:
         """Return at most ``limit`` events after an id ('' is from the first), oldest first."""

@@ -336,17 +336,14 @@ class RunState:
         text: Any = self.redis.hget(self.keys.documents, name)
         return None if text is None else read_json(text, f"{self.keys.documents} {name}")
 
-    def set_document(self, name: str, value: Json, who: str, fencing_token: FencingToken | None = None) -> None:
-        """Write a document and an event with its value. Raise FencedOut for an invalid fencing token."""
-        if fencing_token is not None:
-            self.fenced_write(fencing_token, [
-                ("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),
-                self.event_command(who, f"{name}.set", {"value": value})], f"document {name}")
-            return
-        pipeline: Any = self.redis.pipeline(transaction=True)
-        pipeline.hset(self.keys.documents, name, json.dumps(value, allow_nan=False))
-        self._event(pipeline, who, f"{name}.set", {"value": value})
-        pipeline.execute()
+    def set_document(self, name: str, value: Json, who: str) -> None:
+        """Write a document and an event with its value."""
+        def change(pipeline: Any) -> None:
+            pipeline.multi()
+            pipeline.hset(self.keys.documents, name, json.dumps(value, allow_nan=False))
+            self._event(pipeline, who, f"{name}.set", {"value": value})
+
+        transaction(self.redis, self.keys, change)
 
     def config(self) -> Json:
         """The run's configuration; None before it is created."""
@@ -362,18 +359,9 @@ class RunState:
 
     # Counters.
 
-    def add(self, **amounts: float) -> None:
-        """Add to counters. Integers stay integers."""
-        pipeline: Any = self.redis.pipeline(transaction=True)
-        for name, amount in amounts.items():
-            if isinstance(amount, int):
-                pipeline.hincrby(self.keys.counters, name, amount)
-            else:
-                pipeline.hincrbyfloat(self.keys.counters, name, amount)
-        pipeline.execute()
-
     def count(self, name: str) -> int:
-        """Increment a counter and return its value. No two callers get the same number."""
+        """Increment a counter and return its value. No two callers get the same number, and a number is skipped when
+        its reply is lost."""
         return int(self.redis.hincrby(self.keys.counters, name, 1))
 
     def counters(self) -> dict[str, float]:
