@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 import redis
 
+from rapid.embedded_redis import RunningRedis
 from rapid.store import functions, idempotency
 from rapid.store.errors import FencedOut
 from rapid.store.fencing import Command, FencingToken, PublisherLease, fenced_write
 from rapid.store.keys import Keys
 from rapid.store.series import Series
 from rapid.store.state import RunState
+from tests.rapid.failing_redis import Breaking, socket_path
 
 KEYS = Keys("r")
 ANY = FencingToken("controller", 1, None)
@@ -117,4 +119,35 @@ def test_written_keys_are_declared_once_and_in_order(client: Any, monkeypatch: p
     monkeypatch.setattr(functions, "call", lambda _, name, keys, *arguments: sent.append(list(keys)) or b"written")
     fenced_write(client, KEYS, ANY, [("SET", "b", "1"), ("PUBLISH", "channel", "x"), ("SET", "a", "1"),
                                      ("ONCE", "keys", "n", "XADD", "s", "*", "v", "1"), ("SET", "b", "2")], "it")
-    assert sent == [["b", "a", "keys", "s"]]
+    ((*written, applied),) = sent
+    assert written == ["b", "a", "keys", "s"] and applied.startswith(KEYS.applied(""))
+
+
+# Lost replies.
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
+def test_lost_connection_runs_commands_once(client: Any, redis_server: RunningRedis, answer: bool) -> None:
+    """The commands also change the text that the write expects."""
+    functions.load(client)
+    client.set("text", "1")
+    breaking = Breaking(1, answer)
+    fenced_write(breaking.client(socket_path(redis_server), retries=1), KEYS, ANY,
+                 [("XADD", "stream", "*", "a", "1"), ("SET", "text", "2")], "it", {"text": "1"})
+    assert breaking.broken and client.xlen("stream") == 1 and client.get("text") == b"2"
+
+
+def test_lost_reply_is_found_after_the_run_has_left_the_epoch(client: Any, redis_server: RunningRedis) -> None:
+    """As a change of the record that begins the next epoch."""
+    functions.load(client)
+    broken = Breaking(1, answer=True).client(socket_path(redis_server), retries=1)
+    fenced_write(broken, KEYS, ANY, [("SET", KEYS.record, '{"epoch": 2}')], "it")
+    with pytest.raises(FencedOut):
+        fenced_write(client, KEYS, ANY, [("SET", "text", "1")], "it")
+
+
+def test_keys_of_applied_writes_expire(client: Any) -> None:
+    fenced_write(client, KEYS, ANY, [("SET", "text", "1")], "it")
+    keys = list(client.scan_iter(KEYS.applied("*")))
+    assert len(keys) == 2, "of the run's creation and of the write"
+    assert all(500_000 < client.pttl(key) <= 600_000 for key in keys)

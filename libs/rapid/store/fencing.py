@@ -21,6 +21,7 @@ from rapid.store.errors import FencedOut, LeaseHeld
 from rapid.store.idempotency import MAX_KEYS
 from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
+from rapid.store.transaction import APPLIED_MS, new_applied_key
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -67,13 +68,16 @@ def fenced_write(state: redis.Redis, keys: Keys, fencing_token: FencingToken, co
     """Run Redis commands in one step if the token is valid and every expected key has the given text.
 
     Commands are HDEL, HSET, PUBLISH, SET and XADD. One that begins with ONCE, idempotency keys and a key runs unless
-    that key is recorded (`rapid.store.idempotency`), so the step may be repeated. Errors contain ``what``. Raises
-    FencedOut (having changed nothing), redis.RedisError.
+    that key is recorded (`rapid.store.idempotency`), so the call may be repeated. Within a call, commands whose reply
+    was lost with the connection run once. Errors contain ``what``. Raises FencedOut (having changed nothing),
+    redis.RedisError.
     """
+    applied = new_applied_key(keys)
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
-    outcome: Any = functions.call(state, "fenced_write", _written_keys(commands), *fencing_token.arguments(),
-                                  json.dumps(pairs), json.dumps([list(command) for command in commands]), keys.record,
-                                  keys.publisher, str(MAX_KEYS))
+    outcome: Any = functions.call(state, "fenced_write", [*_written_keys(commands), applied],
+                                  *fencing_token.arguments(), json.dumps(pairs),
+                                  json.dumps([list(command) for command in commands]), keys.record, keys.publisher,
+                                  str(MAX_KEYS), applied, str(APPLIED_MS))
     if outcome != b"written":
         raise fenced_out(keys.run, outcome.decode(), fencing_token, what)
 

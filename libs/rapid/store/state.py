@@ -325,7 +325,7 @@ class RunState:
             fenced_write(self.redis, self.keys, fencing_token, commands, f"the cut-over to epoch {after.epoch}",
                          {self.keys.status: status, self.keys.record: record, self.keys.head: head})
         except FencedOut:
-            if self.record() != after:  # the connection repeated the attempt, which finds its own result
+            if self.record() != after:  # an attempt of an earlier call may have arrived late
                 raise
         return next_token
 

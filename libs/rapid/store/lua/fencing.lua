@@ -35,11 +35,14 @@ local function fenced_command(words, declared)
   return first
 end
 
--- Runs commands if the token is valid and each expected key has its text. Keys: those that the commands write.
+-- Runs commands if the token is valid and each expected key has its text. Keys: those that the call writes.
 -- Arguments: epoch, fence, holder, JSON [[key, text], ...] (without a text the key must not exist), JSON
--- [command, ...], key of the record, key of the publisher's lease, maximum of idempotency keys. Keys that are only read
--- are arguments, because Redis requires write access to declared keys.
-register('fenced_write', 8, function(keys, args)
+-- [command, ...], key of the record, key of the publisher's lease, maximum of idempotency keys; optionally a key that
+-- the call sets, and its expiry in ms. A call that finds this key was applied before. Keys that are only read are
+-- arguments, because Redis requires write access to declared keys.
+register('fenced_write', 10, function(keys, args)
+  local applied = args[9]
+  if applied and redis.call('EXISTS', applied) == 1 then return 'written' end
   local why = refused(args[6], args[7], args[1], args[2], args[3])
   if why then return why end
   local expected, commands = cjson.decode(args[4]), cjson.decode(args[5])
@@ -55,6 +58,7 @@ register('fenced_write', 8, function(keys, args)
   for i, words in ipairs(commands) do
     if first[i] == 1 or record_key(words[2], words[3], args[8]) then redis.call(unpack(words, first[i])) end
   end
+  if applied then redis.call('SET', applied, '', 'PX', args[10]) end
   return 'written'
 end)
 
