@@ -23,6 +23,7 @@ from five.services.controller.http.request_limits import ClientRates, too_many_r
 from five.services.controller.http.tokens import Role, token_hash
 from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
+from rapid.store.transaction import transaction
 
 LINK_SECONDS = 600
 SESSION_SECONDS = 30 * 24 * 3600  # without a request; open pages send requests all the time
@@ -77,8 +78,16 @@ class Sessions:
     def open_by_code(self, code: str) -> OpenedSession:
         """Exchange a code for a session. Raise Problem 401 if it is unknown, expired or used."""
         name = self._keys.login(token_hash(code))
-        row = self._redis.get(name)
-        if row is None or not self._redis.delete(name):  # only one of two concurrent requests deletes it
+
+        def take(pipeline: Any) -> Any:
+            row = pipeline.get(name)
+            if row is not None:
+                pipeline.multi()
+                pipeline.delete(name)
+            return row
+
+        row = transaction(self._redis, self._keys, take, name)  # only one of two concurrent requests deletes it
+        if row is None:
             raise Problem(401, f"this link was used already or is older than ten minutes: {_NEW_LINK_HINT}")
         token, role = _read(row)
         return self._create_session(token, role)
@@ -110,23 +119,20 @@ class Sessions:
     def _store(self, key: Callable[[str], str], digest: str, token: str, role: Role, seconds: int) -> list[str]:
         """Store a session or link of a token. Remove the token's oldest beyond the limit and return their digests."""
         index = key(_index(token))
-        with self._redis.pipeline(transaction=True) as pipeline:
-            while True:
-                try:
-                    pipeline.watch(index)
-                    known = json.loads(pipeline.get(index) or "[]")
-                    rows = pipeline.mget([key(d) for d in known]) if known else []
-                    present = [d for d, row in zip(known, rows, strict=True) if row is not None]
-                    excess = present[:max(len(present) + 1 - self._limits.sessions_per_token, 0)]
-                    pipeline.multi()
-                    pipeline.set(key(digest), _row(token, role), ex=seconds)
-                    pipeline.set(index, json.dumps([*present[len(excess):], digest]), ex=SESSION_SECONDS)
-                    if excess:
-                        pipeline.delete(*map(key, excess))
-                    pipeline.execute()
-                    return excess
-                except redis.WatchError:
-                    continue
+
+        def change(pipeline: Any) -> list[str]:
+            known = json.loads(pipeline.get(index) or "[]")
+            rows = pipeline.mget([key(d) for d in known]) if known else []
+            present = [d for d, row in zip(known, rows, strict=True) if row is not None]
+            excess = present[:max(len(present) + 1 - self._limits.sessions_per_token, 0)]
+            pipeline.multi()
+            pipeline.set(key(digest), _row(token, role), ex=seconds)
+            pipeline.set(index, json.dumps([*present[len(excess):], digest]), ex=SESSION_SECONDS)
+            if excess:
+                pipeline.delete(*map(key, excess))
+            return excess
+
+        return list(transaction(self._redis, self._keys, change, index))
 
     def is_known(self, secret: str) -> bool:
         """Return whether this controller has seen the session. It may have ended since."""

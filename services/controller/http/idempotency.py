@@ -18,6 +18,7 @@ import redis
 from five.services.controller.http.problems import Problem
 from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
+from rapid.store.transaction import transaction
 
 HEADER = b"idempotency-key"
 METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -127,12 +128,9 @@ class IdempotencyStore:
 
     def _release(self, claim: KeyClaim) -> None:
         """Release the key, unless another request has claimed it meanwhile."""
-        with self._redis.pipeline(transaction=True) as pipeline:
-            try:
-                pipeline.watch(claim.name)
-                if pipeline.get(claim.name) == claim.mark.encode():
-                    pipeline.multi()
-                    pipeline.delete(claim.name)
-                    pipeline.execute()
-            except redis.WatchError:
-                pass
+        def release(pipeline: Any) -> None:
+            if pipeline.get(claim.name) == claim.mark.encode():
+                pipeline.multi()
+                pipeline.delete(claim.name)
+
+        transaction(self._redis, self._keys, release, claim.name)

@@ -19,6 +19,7 @@ from five.services.controller.http.auth import Authenticator, Caller
 from five.services.controller.http.problems import Problem
 from five.services.controller.http.tokens import FixedTokens, Role, token_hash
 from rapid.store.keys import Keys
+from tests.rapid.failing_redis import Breaking
 from tests.services.live_controller import OPERATOR, VIEWER, authenticator
 
 KEYS = Keys("trial")
@@ -189,6 +190,25 @@ def test_sessions_opened_at_once_are_all_listed(redis_client: redis.Redis, redis
     monkeypatch.setattr(redis_client, "pipeline", pipeline)
     newest = sessions.open_by_token(VIEWER).secret
     assert [ended(sessions, secret) for secret in (oldest, *between, newest)] == [True, False, False]
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
+def test_lost_connection_opens_one_session(redis_client: redis.Redis, redis_url: str, sessions: Sessions, answer: bool
+                                           ) -> None:
+    """The connection is lost at each command of a link and its session in turn."""
+    for at in range(1, 100):
+        redis_client.flushall()
+        breaking = Breaking(at, answer)
+        client = breaking.client(redis_url.removeprefix("unix://").partition("?")[0], retries=1)
+        broken = Sessions(client, "trial", authenticator())
+        code = broken.create_link(Caller("vera", Role.VIEWER, token_hash(VIEWER)), Role.VIEWER)
+        secret = broken.open_by_code(code).secret
+        assert not ended(sessions, secret)
+        index = json.loads(redis_client.get(KEYS.session(f"of-{token_hash(VIEWER)}")))  # type: ignore[arg-type]
+        assert index == [token_hash(secret)]
+        if not breaking.broken:
+            break
+    assert at > 9
 
 
 # Cookies and origins.

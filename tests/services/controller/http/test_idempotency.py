@@ -18,6 +18,7 @@ from five.services.controller.http.idempotency import (
     fingerprint,
 )
 from five.services.controller.http.problems import Problem
+from tests.rapid.failing_redis import Breaking
 
 GIVEN = StoredResponse(200, (), b"{}")
 
@@ -121,6 +122,21 @@ def test_request_in_progress_is_refused_until_it_ends(store: IdempotencyStore, r
 def test_key_is_released_without_a_success(store: IdempotencyStore, answer: StoredResponse | None) -> None:
     store.store_or_release(claimed(store), answer)
     assert isinstance(store.claim("ada", "k", "another request"), KeyClaim)
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
+def test_lost_connection_releases_the_key(store: IdempotencyStore, redis_client: redis.Redis, redis_url: str,
+                                          answer: bool) -> None:
+    """The connection is lost at each command in turn."""
+    for at in range(1, 100):
+        claim = claimed(store)
+        breaking = Breaking(at, answer)
+        client = breaking.client(redis_url.removeprefix("unix://").partition("?")[0], retries=1)
+        IdempotencyStore(client, "trial").store_or_release(claim, None)
+        assert not redis_client.exists(claim.name)
+        if not breaking.broken:
+            break
+    assert at > 3
 
 
 @pytest.mark.parametrize("answer", [
