@@ -36,6 +36,9 @@ def test_broken_connection_counts_each_game_once(
     breaking = Breaking(1, answer)
     Series(breaking.client(path, retries=1), "r").extend_once("games", [("a", {"game": "a"}), ("b", {"game": "b"})])
     assert breaking.broken and games(state) == ["a", "b"]
+    breaking = Breaking(1, answer)
+    Series(breaking.client(path, retries=1), "r").append("games", {"game": "c"})
+    assert breaking.broken and games(state) == ["a", "b", "c"]
 
 
 def test_fenced_write_appends_a_record_once(state: RunState) -> None:

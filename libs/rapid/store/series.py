@@ -6,6 +6,7 @@ finished game, by rollouts), ``ratings`` (one per rating, by the evaluator), ``m
 """
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -43,11 +44,8 @@ class Series:
         self.extend(kind, [values])
 
     def extend(self, kind: str, records: list[dict[str, Any]]) -> None:
-        """Append several records in one round trip."""
-        pipeline: Any = self._redis.pipeline(transaction=False)
-        for values in records:
-            pipeline.execute_command(*self.command(kind, values))
-        pipeline.execute()
+        """Append several records, each under an idempotency key of its own."""
+        self.extend_once(kind, [(secrets.token_hex(16), values) for values in records])
 
     def extend_once(self, kind: str, records: Sequence[tuple[str, dict[str, Any]]]) -> int:
         """Append (idempotency key, record) pairs, each unless its key is recorded. Return how many were appended now.
