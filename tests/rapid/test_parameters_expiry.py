@@ -9,12 +9,14 @@ import redis
 
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
+from rapid.embedded_redis import RunningRedis
 from rapid.store import bulk_transfer
 from rapid.store.errors import FencedOut, VersionConflict
 from rapid.store.fencing import PublisherLease
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
 from tests.rapid.conftest import tensors
+from tests.rapid.failing_redis import Breaking, socket_path
 from tests.waiting import eventually
 
 NO_EXPIRY = -1
@@ -69,6 +71,20 @@ def test_repeated_publish_does_not_expire(store: ParameterStore, database: redis
     database.delete(*database.scan_iter("five:r:params:0:*:manifest"), *database.scan_iter("five:r:params:0:*:2"))
     store.publish(0, tensors(0), {})
     assert expiries(database, 0) == dict.fromkeys(["0", "1", "2", "3", "manifest"], NO_EXPIRY)
+
+
+def test_lost_replies_do_not_expire_a_version(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
+                                              redis_server: RunningRedis) -> None:
+    """The connection is lost before the answer to each command in turn."""
+    config = store_config.model_copy(update={"reconnect_seconds": 0.0})
+    for at in range(1, 100):
+        breaking = Breaking(at, answer=True)
+        client = breaking.client(socket_path(redis_server), retries=1)
+        ParameterStore(client, client, "r", config, blobs).publish(at, tensors(at), {})
+        assert expiries(database, at) == dict.fromkeys(["0", "1", "2", "3", "manifest"], NO_EXPIRY), at
+        if not breaking.broken:
+            break
+    assert at > 9
 
 
 def test_staged_version_expires_only_once_another_one_is_published(store: ParameterStore, database: redis.Redis

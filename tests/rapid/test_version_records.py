@@ -176,7 +176,8 @@ def test_upload_ends_in_one_transaction(store: ParameterStore, database: redis.R
             if commands[-1] == "ECHO":
                 break
     begin, end = commands.index("MULTI"), commands.index("EXEC")
-    assert commands[begin + 1:end] == ["PERSIST"] * 4 + ["SET", "ZADD"] and "PERSIST" not in commands[end:]
+    assert commands[begin + 1:end] == [*["EXISTS"] * 4, *["PERSIST"] * 4, "SET", "ZADD"]
+    assert "PERSIST" not in commands[end:]
 
 
 def test_version_removed_during_the_read_comes_from_the_archive(store: ParameterStore, database: redis.Redis,

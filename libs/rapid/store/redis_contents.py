@@ -49,10 +49,12 @@ class RedisContents:
             "chunks": list(ready.sums), "header": ready.header[8:].decode(), "created_at": time.time()})
         pipeline: Any = self._redis.pipeline(transaction=True)
         for name in names:
+            pipeline.exists(name)  # PERSIST replies 0 when it is repeated after a lost reply
+        for name in names:
             pipeline.persist(name)
         pipeline.set(self._keys.manifest(version, digest), manifest)
         pipeline.zadd(self._keys.stored_versions, {f"{version}:{digest}": version})
-        lost = sum(not persisted for persisted in pipeline.execute()[:len(names)])
+        lost = len(names) - sum(pipeline.execute()[:len(names)])
         if lost:
             self.expire(version, digest, 0)
             raise redis.RedisError(
