@@ -12,12 +12,14 @@ from rapid import tensorfile
 from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
+from rapid.embedded_redis import RunningRedis
 from rapid.store import functions
 from rapid.store.archive import VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
+from tests.rapid.failing_redis import Breaking, socket_path
 
 KEYS = Keys("r")
 
@@ -172,6 +174,25 @@ def test_unpinned_version_is_temporary_again(archive: VersionArchive, database: 
     assert database.zrange(KEYS.temporary, 0, -1) == [b"2", b"10", b"11"]
     archive.prune(11)
     assert recorded(database) == numbered(blobs) == [4, 10, 11]
+
+
+def test_lost_reply_makes_an_unpinned_version_temporary(
+        archive: VersionArchive, database: redis.Redis, redis_server: RunningRedis, store_config: StoreConfig,
+        blobs: BlobStore) -> None:
+    """The connection is lost before the answer to each command in turn. A version that is not temporary is archived
+    permanently."""
+    config = store_config.model_copy(update={"archive_every": 4})
+    archive.put(2, (tensors(2), {}, ()))
+    for at in range(1, 100):
+        archive.pin(2, "two")
+        database.delete(KEYS.temporary)
+        breaking = Breaking(at, answer=True)
+        client = breaking.client(socket_path(redis_server), retries=1)
+        VersionArchive(client, "r", config, blobs).unpin(2)
+        assert archive.pins() == {} and database.zrange(KEYS.temporary, 0, -1) == [b"2"]
+        if not breaking.broken:
+            break
+    assert at > 3
 
 
 @pytest.mark.parametrize("version", [3, 50])

@@ -23,6 +23,7 @@ from rapid.store.archive_policy import ArchivePolicy
 from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 from rapid.store.rows import decode_row
+from rapid.store.transaction import transaction
 
 Array = npt.NDArray[Any]
 log = logging.getLogger(__name__)
@@ -100,8 +101,11 @@ class VersionArchive:
 
     def mark_temporary(self, version: int) -> None:
         """Let a version be removed once it is no longer among the newest, unless it is a multiple of archive_every."""
+        self._mark_temporary(self._state, version)
+
+    def _mark_temporary(self, client: Any, version: int) -> None:
         if self._config.archive_every == 0 or version % self._config.archive_every:
-            self._state.zadd(self._keys.temporary, {str(version): version})
+            client.zadd(self._keys.temporary, {str(version): version})
 
     def stage(self, version: int, contents: Contents) -> Ref:
         """Store a version that the run does not know yet, under a separate name. It replaces the last staged version.
@@ -232,8 +236,13 @@ class VersionArchive:
 
     def unpin(self, version: int) -> None:
         """Make a pinned version temporary again. A version without a pin is ignored."""
-        if self._state.hdel(self._keys.pins, str(version)):
-            self.mark_temporary(version)
+        def change(pipeline: Any) -> None:
+            if pipeline.hexists(self._keys.pins, str(version)):
+                pipeline.multi()
+                pipeline.hdel(self._keys.pins, str(version))
+                self._mark_temporary(pipeline, version)
+
+        transaction(self._state, self._keys, change, self._keys.pins)
 
     def pins(self) -> dict[int, str]:
         """Return pinned versions and their reasons."""
