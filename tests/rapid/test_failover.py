@@ -82,6 +82,31 @@ def test_transactions_and_functions_move_too(pair: Pair) -> None:
     assert [i.stats for i in RunState(pair.second.admin, "r").services()] == [{"steps": 2}]
 
 
+def demote(pair: Pair, state: RunState) -> None:
+    """Demote the primary of a run while the address still leads to it. It accepts WATCH and refuses writes."""
+    state.create({}, "test")
+    eventually(lambda: RunState(pair.second.admin, "r").events.read())
+    pair.second.promote()
+    pair.first.follow(pair.second)
+
+
+def test_transactions_wait_until_the_address_moves(pair: Pair) -> None:
+    state = RunState(connect(pair.url, CONFIG), "r")
+    demote(pair, state)
+    mover = threading.Timer(1.5, setattr, (pair.address, "target", pair.second.port))
+    mover.start()
+    state.events.append("ada", "noted")
+    mover.join()
+    assert [e.what for e in RunState(pair.second.admin, "r").events.read()] == ["run.created", "noted"]
+
+
+def test_transaction_fails_when_the_address_does_not_move(pair: Pair) -> None:
+    state = RunState(connect(pair.url, CONFIG.model_copy(update={"timeout_seconds": 1.0})), "r")
+    demote(pair, state)
+    with pytest.raises(redis.ConnectionError, match="not the primary"):
+        state.events.append("ada", "noted")
+
+
 def test_load_loses_no_replicated_write(pair: Pair) -> None:
     client = connect(pair.url, CONFIG)
     writers = [Writer(client, f"w{i}") for i in range(4)]

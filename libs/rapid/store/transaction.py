@@ -6,6 +6,7 @@ same key inside their function.
 """
 
 import secrets
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from rapid.store.keys import Keys
 
 APPLIED_MS = 600_000  # expiry of the key of an applied attempt, above the timeout of all retries of an exchange
 _TRIES = 100  # attempts of an optimistic transaction
+_PAUSES = (0.05, 1.0)  # first and longest pause after a lost connection, seconds
 
 
 def new_applied_key(keys: Keys) -> str:
@@ -28,7 +30,8 @@ def transaction(state: redis.Redis, keys: Keys, change: Callable[[Any], Any], *w
     A function as result is called with the replies of the writes, and returns the result. Writes whose replies were
     lost with the connection are not repeated: the function is called with None. The writes also set a key that expires,
     which tells the next attempt that they were applied. A full Redis refuses that key; removals are then applied
-    without it. Raises redis.RedisError while Redis is unreachable; whether the writes were applied is then unknown.
+    without it. A lost connection is waited for as long as the client's timeout. Raises redis.RedisError while Redis is
+    unreachable; whether the writes were applied is then unknown.
     """
     client: Any = state
     applied = new_applied_key(keys)
@@ -36,6 +39,8 @@ def transaction(state: redis.Redis, keys: Keys, change: Callable[[Any], Any], *w
     result: Any = None
     replies: list[Any] | None = []
     full = False
+    end = time.monotonic() + (client.connection_pool.connection_kwargs.get("socket_timeout") or float("inf"))
+    pause = _PAUSES[0]
     with client.pipeline(transaction=True) as pipeline:
         for attempt in range(_TRIES):
             try:
@@ -52,8 +57,14 @@ def transaction(state: redis.Redis, keys: Keys, change: Callable[[Any], Any], *w
                         pipeline.set(applied, attempt, px=APPLIED_MS)
                     replies = pipeline.execute()[:writes]
                 break
-            except redis.WatchError:  # also raised for a connection that is lost while keys are watched
-                continue
+            except redis.WatchError as error:
+                # Also raised for a connection that is lost while keys are watched, without the client's pauses.
+                lost = error.__context__
+                if isinstance(lost, redis.ConnectionError | redis.TimeoutError):
+                    if time.monotonic() + pause >= end:
+                        raise lost from None
+                    time.sleep(pause)
+                    pause = min(2 * pause, _PAUSES[1])
             except redis.OutOfMemoryError:
                 if full:
                     raise
