@@ -126,14 +126,14 @@ class RecordingStore:
     """Store of the newest recordings, at most ``games`` with ``most`` bytes; the oldest are removed first.
 
     They are files in ``folder``, where existing recordings are found again. Without a folder, or if it is not writable,
-    they stay in memory. Blocking and thread-safe.
+    they stay in memory. Thread-safe; only ``all`` never waits for the disk.
     """
 
     def __init__(self, games: int, most: int, folder: Path | None = None) -> None:
         self._games = games
         self._most = most
         self._folder = folder
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # not held while the disk is used: the games' event loop lists the recordings
         self._stored: dict[str, GameRecording] = {}  # oldest first
         if folder is not None and games and folder.is_dir():
             for recorded in sorted(self._find_recordings(folder), key=lambda r: r.at):
@@ -142,15 +142,15 @@ class RecordingStore:
 
     def store(self, recorded: GameRecording) -> None:
         """Store a recording."""
+        if self._folder is not None:
+            try:
+                self._write(self._folder, recorded)
+                recorded = replace(recorded, data=b"")
+            except OSError as error:
+                log.warning("the recording of game %s is stored in memory only: %s", recorded.game, error)
         with self._lock:
-            if self._folder is not None:
-                try:
-                    self._write(self._folder, recorded)
-                    recorded = replace(recorded, data=b"")
-                except OSError as error:
-                    log.warning("the recording of game %s is stored in memory only: %s", recorded.game, error)
             self._stored[recorded.game] = recorded
-            self._remove_oldest()
+        self._remove_oldest()
 
     def all(self) -> list[GameRecording]:
         """Return all recordings, newest first."""
@@ -162,20 +162,23 @@ class RecordingStore:
         Unavailable if its file cannot be read now."""
         with self._lock:
             recorded = self._stored.get(game)
-            if recorded is None:
-                return None
-            if recorded.data or self._folder is None:
-                return recorded.data[offset:offset + most], recorded.size
-            try:
-                with (self._folder / f"{game}{SUFFIX}").open("rb") as file:
-                    file.seek(offset)
-                    return file.read(most), recorded.size
-            except FileNotFoundError:
+        if recorded is None:
+            return None
+        if recorded.data or self._folder is None:
+            return recorded.data[offset:offset + most], recorded.size
+        try:
+            with (self._folder / f"{game}{SUFFIX}").open("rb") as file:
+                file.seek(offset)
+                return file.read(most), recorded.size
+        except FileNotFoundError:
+            with self._lock:
+                known = self._stored.pop(game, None) is not None
+            if known:
                 log.warning("the recording of game %s was removed by somebody else", game)
-                self._drop(game)
-                return None
-            except OSError as error:  # the volume may come back
-                raise Unavailable(f"the recording of game {game} cannot be read: {error}") from None
+                self._remove_files(game)
+            return None
+        except OSError as error:  # the volume may come back
+            raise Unavailable(f"the recording of game {game} cannot be read: {error}") from None
 
     def _write(self, folder: Path, recorded: GameRecording) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,12 +210,16 @@ class RecordingStore:
         return found
 
     def _remove_oldest(self) -> None:
-        while len(self._stored) > self._games or (len(self._stored) > 1 and self._bytes() > self._most):
-            self._drop(next(iter(self._stored)))
-        page.RECORDED.set(self._bytes())
+        removed = []
+        with self._lock:
+            while len(self._stored) > self._games or (len(self._stored) > 1 and self._bytes() > self._most):
+                removed.append(next(iter(self._stored)))
+                del self._stored[removed[-1]]
+            page.RECORDED.set(self._bytes())
+        for game in removed:
+            self._remove_files(game)
 
-    def _drop(self, game: str) -> None:
-        del self._stored[game]
+    def _remove_files(self, game: str) -> None:
         if self._folder is None:
             return
         try:

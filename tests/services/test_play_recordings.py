@@ -1,6 +1,8 @@
 """Recordings of people's games: equal to a camera's recording, and bounded."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,6 +105,30 @@ def test_recordings_in_a_folder_survive_a_restart(tmp_path: Path) -> None:
     # Bounds hold for those that were there, and what makes room is gone from the disk.
     assert [r.game for r in RecordingStore(1, 1 << 20, folder).all()] == [recorded.game]
     assert sorted(path.name for path in folder.iterdir()) == [f"{recorded.game}.json", f"{recorded.game}.view"]
+
+
+def test_slow_disk_delays_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The games' event loop lists the recordings."""
+    kept = RecordingStore(2, 1000, tmp_path)
+    kept.store(entry(1, 100))
+    writing, goes_on, write = threading.Event(), threading.Event(), kept._write
+
+    def write_slowly(folder: Path, recorded: GameRecording) -> None:
+        writing.set()
+        goes_on.wait(30)
+        write(folder, recorded)
+
+    monkeypatch.setattr(kept, "_write", write_slowly)
+    with ThreadPoolExecutor(3) as threads:
+        try:
+            storing = threads.submit(kept.store, entry(2, 100))
+            assert writing.wait(10)
+            assert [r.at for r in threads.submit(kept.all).result(10)] == [1]
+            assert threads.submit(kept.piece, f"{1:032x}", 0, 5).result(10) == (bytes(5), 100)
+        finally:
+            goes_on.set()
+        storing.result(10)
+    assert [r.at for r in kept.all()] == [2, 1]
 
 
 def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
