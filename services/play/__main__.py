@@ -53,9 +53,7 @@ async def play(service: Service[RunConfig]) -> None:
                          [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.callers)
     service.announce(server.port)
     service.report_with(
-        lambda: "", is_idle=lambda: not service.lifecycle.active and servicer.is_idle,
-        stats=lambda: {"games": len(servicer.matches),
-                       "late answers": sum(m.agents.late for m in servicer.matches.values())})
+        lambda: "", is_idle=lambda: not service.lifecycle.active and servicer.is_idle, stats=servicer.stats)
     await service.lifecycle.wait_drained()
     await servicer.drain()
     await server.stop(CLOSE_SECONDS)

@@ -62,8 +62,13 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no game is in progress, or every game in progress is paused."""
-        return all(not match.running for match in self.matches.values())
+        """Return whether no game is in progress, or every game in progress is paused. Any thread may call it."""
+        return all(not match.running for match in tuple(self.matches.values()))
+
+    def stats(self) -> dict[str, int]:
+        """Return the heartbeat's stats. Any thread may call it."""
+        matches = tuple(self.matches.values())
+        return {"games": len(matches), "late answers": sum(match.agents.late for match in matches)}
 
     def _refusal(self) -> RpcError | None:
         """Return the error of an attempt to open a game now; None if a game can be opened."""
