@@ -177,8 +177,8 @@ class HostedGame:
         return int(self.game.winner)
 
     def end(self, how: str) -> None:
-        """End the game without a winner: "abandoned", "closed", "drained"."""
-        self._ending = self._ending or how
+        """End the game without a winner, unless it has one: "abandoned", "closed", "drained"."""
+        self._ending = self._ending or ("" if self.winner else how)
 
     async def _end(self) -> None:
         winner = 0 if self._ending else self.winner

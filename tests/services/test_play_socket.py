@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from dota.spectator.recording import Recording
 from five.services.play.clock import FRAME_SECONDS
+from five.services.play.ratings import FinishedGame, Person
 from five.services.play.views import View
 from tests.services.live_controller import RUN, VIEWER, problem
 from tests.services.play_server import SHORT, VERSION, Browser, playing
@@ -162,6 +164,26 @@ async def test_finished_game_rates_its_person_once(redis_client: redis.Redis, re
             with pytest.raises(ConnectionClosed) as closed:
                 await socket.recv()
             assert closed.value.rcvd is not None and closed.value.rcvd.code == 4004
+
+
+async def test_closing_a_finished_game_keeps_its_result(redis_client: redis.Redis, redis_url: str) -> None:
+    """The store that rates it is slow."""
+    async with playing(redis_url, SHORT) as there:
+        rating, goes_on = threading.Event(), threading.Event()
+
+        def rate_slowly(played: FinishedGame) -> dict[str, Person]:
+            rating.set()
+            goes_on.wait(30)
+            return there.people.rate(played)
+
+        there.service.rate = rate_slowly
+        game = await there.open(team=0, heroes=[0])
+        async with there.socket(game) as socket:
+            await eventually_async(rating.is_set)
+            there.service.matches[game].end("closed")
+            goes_on.set()
+            end = await Browser(socket).word("end")
+        assert (end["winner"], end["reason"]) == (3, "") and end["rating"] is not None
 
 
 async def test_viewers_can_replay_played_games(redis_client: redis.Redis, redis_url: str
