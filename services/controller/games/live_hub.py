@@ -3,7 +3,7 @@
 While somebody watches a game, its source publishes it on one channel of the state Redis (rapid.store.live_channel).
 The hub renews the list of watched games, listens, and buffers each game's chunks, so that late viewers and rewinds are
 served from memory. No source waits for a viewer: each reads at its own rate, and a viewer that falls behind skips to
-the newest chunk, which begins with a keyframe.
+the newest chunk, which begins with a keyframe. A game is over when its source says so, restarts, or loses its lease.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ MAX_LIST_AGE_SECONDS = 8.0  # before a source's list is hidden
 MAX_BUFFERED_BYTES = 64 << 20  # of all games together; the oldest chunks are dropped first
 MAX_LAG_CHUNKS = 8  # behind the newest, at which a viewer that had caught up skips to it
 FIRST_BYTES_SECONDS = 8.0  # to wait for a game's header
+MAX_ABSENT_SECONDS = 10.0  # without a lease or a message of a source; a Redis that restarts has no leases at first
 RETRY_SECONDS = 1.0  # before the next attempt to subscribe
 END = b"FVEN"
 
@@ -53,6 +54,9 @@ class GameFeed:
     left_at: float = 0.0
     is_over: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    source: str = ""  # of the last message
+    source_life: str = ""  # its process, '' until its lease was read
+    absent_since: float | None = None  # since when the source has no lease
 
     @property
     def end(self) -> int:
@@ -178,9 +182,11 @@ class LiveHub:
         try:
             while self._drop_idle():
                 try:
-                    await asyncio.to_thread(self._renew)
+                    self._end_abandoned(await asyncio.to_thread(self._renew))
                 except redis.RedisError as error:
                     log.warning("cannot renew the watched games: %s", error)
+                    for feed in self._feeds.values():
+                        feed.absent_since = None  # unknown meanwhile
                 await asyncio.sleep(RENEW_SECONDS)
                 if not self._drop_idle():  # checked again afterwards, because a viewer may come meanwhile
                     with contextlib.suppress(redis.RedisError):  # the keys expire
@@ -196,13 +202,33 @@ class LiveHub:
                 self._drop(game)
         return bool(self._feeds) or now - self._listed_at <= LIST_DEMAND_SECONDS
 
-    def _renew(self) -> None:
-        sources: list[str] = []
-        if time.monotonic() - self._listed_at <= LIST_DEMAND_SECONDS:
-            live = [f"{i.kind}/{i.id}" for kind in ("evaluator", "rollout") for i in self._leases.live(kind)]
-            sources = live[:MAX_SOURCES]
+    def _renew(self) -> dict[str, str]:
+        """Renew the watched games. Return the life of each source's process by name. Raise redis.RedisError."""
+        live = {f"{i.kind}/{i.id}": i.life for kind in ("evaluator", "rollout") for i in self._leases.live(kind)}
+        is_list_wanted = time.monotonic() - self._listed_at <= LIST_DEMAND_SECONDS
         going = {game: feed for game, feed in list(self._feeds.items()) if not feed.is_over}
-        self._watching.watch(going, sources, [game for game, feed in going.items() if not feed.header])
+        self._watching.watch(going, list(live)[:MAX_SOURCES] if is_list_wanted else (),
+                             [game for game, feed in going.items() if not feed.header])
+        return live
+
+    def _end_abandoned(self, live: Mapping[str, str]) -> None:
+        """End the games whose source has died; ``live`` has the life of each source's process."""
+        now = time.monotonic()
+        for game, feed in self._feeds.items():
+            if feed.is_over or not feed.source:
+                continue
+            life = live.get(feed.source)
+            feed.source_life = feed.source_life or life or ""
+            if life is not None:
+                feed.absent_since = None
+                is_abandoned = life != feed.source_life
+            else:
+                feed.absent_since = now if feed.absent_since is None else feed.absent_since
+                is_abandoned = now - feed.absent_since > MAX_ABSENT_SECONDS
+            if is_abandoned:
+                log.info("live game is over, its source died game=%s source=%s", game, feed.source)
+                feed.is_over = True
+                feed.notify()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, ended: threading.Event) -> None:
         subscription: Any = None
@@ -240,6 +266,7 @@ class LiveHub:
         feed = self._feeds.get(message.game)
         if feed is None or feed.is_over:
             return
+        feed.source, feed.absent_since = message.source, None
         if message.kind == "header":
             feed.header = message.body
         elif message.kind == "chunk":

@@ -12,37 +12,13 @@ import redis
 from five.services.controller.games import live_hub
 from five.services.controller.games.live_hub import END, GameFeed, LiveHub
 from rapid.store.keys import Keys
-from rapid.store.leases import Lease, Leases
+from rapid.store.leases import Lease
 from rapid.store.live_channel import MAX_GAMES, NOTHING_WATCHED, LiveChannel, LiveMessage
+from tests.services.controller.games.conftest import running_hubs
 from tests.services.live_controller import RUN
 from tests.waiting import eventually_async
 
 GAME, OTHER = "0123456789abcdef", "fedcba9876543210"
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    found = SimpleNamespace(now=5000.0)
-    monkeypatch.setattr(live_hub, "time", SimpleNamespace(monotonic=lambda: found.now))
-    monkeypatch.setattr(live_hub, "RENEW_SECONDS", 0.002)
-    monkeypatch.setattr(live_hub, "RETRY_SECONDS", 0.002)
-    return found
-
-
-@pytest.fixture
-def channel(redis_client: redis.Redis) -> LiveChannel:
-    return LiveChannel(redis_client, RUN)
-
-
-@pytest.fixture
-async def hub(channel: LiveChannel, redis_client: redis.Redis, clock: SimpleNamespace) -> AsyncIterator[LiveHub]:
-    yield LiveHub(channel, Leases(redis_client, RUN))
-    for task in running_hubs():
-        task.cancel()
-
-
-def running_hubs() -> list[asyncio.Task[Any]]:
-    return [task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__qualname__", "") == "LiveHub._run"]
 
 
 def watch(hub: LiveHub, game: str = GAME) -> GameFeed:
@@ -167,8 +143,9 @@ async def test_malformed_messages_are_counted_and_skipped(hub: LiveHub, channel:
 
 @pytest.mark.parametrize("available", [True, False])
 async def test_hub_stops_without_viewers_and_starts_again(
-        hub: LiveHub, channel: LiveChannel, clock: SimpleNamespace, available: bool, monkeypatch: pytest.MonkeyPatch
-        ) -> None:
+        hub: LiveHub, channel: LiveChannel, redis_client: redis.Redis, clock: SimpleNamespace, available: bool,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    Lease(redis_client, RUN, "rollout", "0", 30).renew()
     feed = watch(hub)
     send(hub, "header", b"H")
     (task,) = running_hubs()
