@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from five.services.evaluator.recording import (
     tidy,
 )
 from five.services.evaluator.service import PLAYERS, EvaluatorService
+from five.services.evaluator.uploads import UploadQueue
 from rapid import codec
 from rapid.lifecycle import Lifecycle
 from rapid.live_source import LiveSource
@@ -57,6 +57,7 @@ log = logging.getLogger("five.services.evaluator")
 SPARSE = ("shared", "private")
 Listing = Callable[[], list[dict[str, Any]]]  # games in progress
 SEED_OFFSET = 7_919_000  # distinguishes the seeds from those of training games
+UPLOAD_SECONDS = 5.0  # longest wait for uploads of recordings when the process ends
 
 
 def newest_archived(parameters: ParameterStore, every: int) -> int | None:
@@ -71,12 +72,13 @@ async def is_outage(error: CallFailed, client: InferencePools) -> bool:
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: InferencePools,
-               game: GameConfig, playing: set[Matches], folder: Path, stored: StoredRecordings, source: LiveSource,
-               listings: list[Listing]) -> None:
+               game: GameConfig, playing: set[Matches], folder: Path, stored: StoredRecordings, uploads: UploadQueue,
+               source: LiveSource, listings: list[Listing]) -> None:
     """Rate versions and play the pairs of an anneal's guard until the service drains.
 
-    Matches in progress are added to ``playing``; ``folder`` and ``stored`` receive a recording of each rated version.
-    ``source`` broadcasts games live; the function that lists them is appended to ``listings``.
+    Matches in progress are added to ``playing``; ``folder`` and ``stored`` receive a recording of each rated version,
+    the latter through ``uploads``. ``source`` broadcasts games live; the function that lists them is appended to
+    ``listings``.
     """
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
@@ -91,39 +93,34 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
         await asyncio.to_thread(limit_recordings)
     except (OSError, Corrupt) as error:
         log.warning("old recordings are not removed yet: %s", error)
-    # One thread, because a slow blob store must block neither the games nor the event loop's watchdog.
-    uploads = ThreadPoolExecutor(1, "recordings")
     recorder = ReplayRecorder(games.record, games.hash, folder, SpectatorRecordings(cameras, stored, folder),
-                              limit_recordings, lambda work: uploads.submit(work))
+                              limit_recordings, uploads.submit)
     rated = RatedGames(loop, guard, cameras, recorder, CpuLimit(settings.cpu_share), settings.guard_share,
                        np.random.default_rng(service.config.seed))
     rated.show_rating()
-    try:
-        while not lifecycle.draining:
-            if not await lifecycle.wait_active():
-                break
-            matches = Matches(games, client, games.layout.heroes, cameras)
-            playing.add(matches)
-            try:
-                await play_round(matches, rated, lifecycle)
-            except CallFailed as error:
-                page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.in_progress)
-                if await is_outage(error, client):
-                    loop.requeue()
-                else:
-                    page.ABORTED.inc(loop.drop())
-                rated.drop()
-                log.warning("a round of games was lost: %s", error)
-            except redis.RedisError as error:
-                page.DROPPED.labels("lost").inc(matches.in_progress)
+    while not lifecycle.draining:
+        if not await lifecycle.wait_active():
+            break
+        matches = Matches(games, client, games.layout.heroes, cameras)
+        playing.add(matches)
+        try:
+            await play_round(matches, rated, lifecycle)
+        except CallFailed as error:
+            page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.in_progress)
+            if await is_outage(error, client):
                 loop.requeue()
-                rated.drop()
-                log.warning("ratings cannot be stored, games will be played again: %s", error)
-            finally:
-                playing.discard(matches)
-            await asyncio.sleep(1.0)
-    finally:
-        uploads.shutdown(wait=False)
+            else:
+                page.ABORTED.inc(loop.drop())
+            rated.drop()
+            log.warning("a round of games was lost: %s", error)
+        except redis.RedisError as error:
+            page.DROPPED.labels("lost").inc(matches.in_progress)
+            loop.requeue()
+            rated.drop()
+            log.warning("ratings cannot be stored, games will be played again: %s", error)
+        finally:
+            playing.discard(matches)
+        await asyncio.sleep(1.0)
 
 
 async def play_round(matches: Matches, rated: RatedGames, lifecycle: Lifecycle) -> None:
@@ -169,7 +166,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       config.seed + SEED_OFFSET)
     folder = service.folder_for("replays", settings.replays)
     remove_unfinished(folder)
-    stored = StoredRecordings(service.blobs, config.name)
+    stored, uploads = StoredRecordings(service.blobs, config.name), UploadQueue()
     drafter = DraftReader(game, client(), DraftTableStore(service.blobs, config.name), settings.draft_line_ups,
                           lambda: -1 if loop.ladder.last_rated is None else number(loop.ladder.last_rated.player))
     anneals = AnnealStore(service.state)
@@ -177,7 +174,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
                                 folder, service.epoch,
                                 lambda: not service.lifecycle.active, playing, stored, config.rewards,
-                                service.state.table(MATCH_GAMES))
+                                service.state.table(MATCH_GAMES), uploads)
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
                          service.callers)
@@ -188,7 +185,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     source = LiveSource(LiveChannel(service.state.redis, config.name), f"evaluator/{service.id}",
                         lambda: [entry for games in listings for entry in games()])
     rating = service.critical_tasks.task(
-        "rating", rate(service, loop, guard, client(), game, playing, folder, stored, source, listings))
+        "rating", rate(service, loop, guard, client(), game, playing, folder, stored, uploads, source, listings))
     live_games = service.critical_tasks.task("live-games", source.run())
     # This task ends at once if draft tables are disabled.
     drafts = service.critical_tasks.task(
@@ -199,6 +196,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     rating.cancel()
     live_games.cancel()
     drafts.cancel()
+    await asyncio.to_thread(uploads.close, min(UPLOAD_SECONDS, service.lifecycle.remaining_seconds / 2))
     for task in done:
         task.result()
 

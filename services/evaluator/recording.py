@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,33 @@ class StoredRecordings:
                     log.warning("%s keeps its name: %s", old, error)
 
 
+@dataclass(frozen=True)
+class RecordingUpload:
+    """Upload of a finished recording ``path`` under a name, with the ``facts`` of its game."""
+
+    name: str
+    path: Path
+    facts: dict[str, Any]
+    stored: StoredRecordings
+
+    def run(self) -> None:
+        """Upload the recording. Block while the blob store is slow, and log a failure."""
+        try:
+            try:
+                self.stored.put(self.name, self.path, self.facts)
+            finally:
+                self.path.unlink(missing_ok=True)
+        except (OSError, Corrupt) as error:
+            log.warning("the recording %s is not stored: %s", self.name, error)
+
+    def discard(self) -> None:
+        """Remove the recording without an upload. Log a failure."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the recording %s is not removed: %s", self.path, error)
+
+
 class SpectatorRecordings:
     """Recorder of the spectator's view of games, which uploads each to the blob store for the controller. ``folder``
     holds a recording until it is uploaded."""
@@ -112,9 +140,8 @@ class SpectatorRecordings:
         """Record the game that has just begun in a slot. Its file replaces that of a game which was lost there."""
         self._cameras.record_to(slot, self._temporary_path(str(slot)))
 
-    def finish(self, slot: int, name: str) -> Callable[[], None] | None:
-        """End the recording of a slot's ended game. Return the function that uploads it under a name, or None if it is
-        incomplete. The function blocks while the blob store is slow, and logs a failure."""
+    def finish(self, slot: int, name: str) -> RecordingUpload | None:
+        """End the recording of a slot's ended game. Return its upload under a name, or None if it is incomplete."""
         facts = self._cameras.facts(slot)
         if not self._cameras.ended(slot):
             return None
@@ -125,19 +152,10 @@ class SpectatorRecordings:
         except OSError as error:
             log.warning("the recording %s is not stored: %s", name, error)
             return None
-        return partial(self._upload, name, path, facts)
+        return RecordingUpload(name, path, facts, self._stored)
 
     def _temporary_path(self, name: str) -> Path:
         return self._folder / f"{_TEMPORARY}{os.getpid()}-{id(self._cameras):x}-{name}{SUFFIX}"
-
-    def _upload(self, name: str, path: Path, facts: dict[str, Any]) -> None:
-        try:
-            try:
-                self._stored.put(name, path, facts)
-            finally:
-                path.unlink(missing_ok=True)
-        except (OSError, Corrupt) as error:
-            log.warning("the recording %s is not stored: %s", name, error)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -185,16 +203,18 @@ class ReplayRecorder:
     """Recorder of each version's first rated game into ``folder``, as PLAYER.replay.
 
     ``record`` starts the recording of a slot's game, ``final_hash`` returns the hash of its final state. With
-    ``recordings`` the spectator's view is stored as well. ``tidy`` is called after each recording. ``run_blocking``
-    calls the upload and ``tidy``, which block while the blob store is slow, by default at once.
+    ``recordings`` the spectator's view is stored as well. ``tidy`` is called after each recording. ``submit`` calls its
+    first argument, which uploads and tidies and blocks while the blob store is slow, by default at once; or its second,
+    which discards the recording.
     """
 
     def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path,
                  recordings: SpectatorRecordings | None = None, tidy: Callable[[], object] = lambda: None,
-                 run_blocking: Callable[[Callable[[], None]], object] = lambda work: work()) -> None:
+                 submit: Callable[[Callable[[], None], Callable[[], None]], object] = lambda run, discard: run()
+                 ) -> None:
         self._recordings = recordings
         self._tidy = tidy
-        self._run_blocking = run_blocking
+        self._submit = submit
         self._record = record
         self._final_hash = final_hash
         self._folder = folder
@@ -221,12 +241,12 @@ class ReplayRecorder:
             log.warning("the replay of a game of %s is not stored: %s", player, error)
             return
         upload = None if self._recordings is None else self._recordings.finish(slot, player)
-        self._run_blocking(partial(self._upload_and_tidy, upload))
+        self._submit(partial(self._upload_and_tidy, upload), (lambda: None) if upload is None else upload.discard)
 
-    def _upload_and_tidy(self, upload: Callable[[], None] | None) -> None:
+    def _upload_and_tidy(self, upload: RecordingUpload | None) -> None:
         try:
             if upload is not None:
-                upload()
+                upload.run()
             self._tidy()
         except Exception as error:  # an error costs the recording, not the rating
             log.warning("old recordings are not removed: %s", error,
@@ -265,9 +285,9 @@ class MatchRecorder:
             self._cameras.began(slot, pairing, "")
             self._recordings.begin(slot)
 
-    def ended(self, slot: int) -> Callable[[], None] | None:
-        """Store the replay of a slot's ended game, if it was recorded. Return the blocking function that uploads the
-        spectator's view, or None without one. A failure is logged, and costs the recording, not the match."""
+    def ended(self, slot: int) -> RecordingUpload | None:
+        """Store the replay of a slot's ended game, if it was recorded. Return the upload of the spectator's view, or
+        None without one. A failure is logged, and costs the recording, not the match."""
         if self.path or slot not in self._running:
             return None
         try:

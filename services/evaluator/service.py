@@ -21,6 +21,7 @@ from five.services.evaluator.matches import Inference, Matches, Pairing, Pairing
 from five.services.evaluator.metrics import DROPPED
 from five.services.evaluator.rating_loop import RatingLoop
 from five.services.evaluator.recording import MatchRecorder, SpectatorRecordings, StoredRecordings
+from five.services.evaluator.uploads import UploadQueue
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
 from rapid.rpc.fencing_epoch import is_stale_epoch, require_epoch
 
@@ -45,7 +46,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     ``inference`` creates a client for a match; ``replays`` is the folder of recordings; while ``paused`` returns True
     no game advances; ``playing`` holds the matches in progress; ``match_games`` persists the games of matches with an
-    id.
+    id; ``uploads`` stores recordings in ``stored``.
     """
 
     run: str
@@ -61,6 +62,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     stored: StoredRecordings | None = None
     rewards: RewardConfig = field(default_factory=RewardConfig)
     match_games: match_progress.ProgressTable | None = None
+    uploads: UploadQueue = field(default_factory=UploadQueue)
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -91,7 +93,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         # Not the seed of the first attempt, whose first games would be played and counted twice.
         games = VecGame(self.game, min(CONCURRENT, request.games - len(results)),
                         (request.seed + len(results)) % 2**64, self.threads)
-        writes: list[asyncio.Task[None]] = []
+        writes: list[asyncio.Future[None]] = []
         cameras = Cameras(games, self.run, self.rewards)
         recorder = MatchRecorder(
             games, cameras, self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay",
@@ -105,7 +107,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         def on_result(result: PairingResult) -> None:
             upload = recorder.ended(result.slot)
             if upload is not None:
-                writes.append(asyncio.create_task(asyncio.to_thread(upload)))
+                writes.append(asyncio.wrap_future(self.uploads.submit(upload.run, upload.discard)))
             results.append(result)
             writes.append(asyncio.create_task(self._store_game(request.match, version, result, recorder.path)))
 

@@ -14,6 +14,7 @@ from five.services.evaluator import __main__ as evaluator
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.rating_loop import TRIES, RatingLoop
 from five.services.evaluator.recording import StoredRecordings
+from five.services.evaluator.uploads import UploadQueue
 from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.state import RunState
@@ -71,7 +72,7 @@ async def rate(client: redis.Redis, inference: Failing, folder: Path, monkeypatc
         sleep=lambda seconds: asyncio.sleep(0), to_thread=asyncio.to_thread))
     before = snapshot()["five_evaluator_aborted_games_total"]
     await asyncio.wait_for(evaluator.rate(service, loop, guard, pools, GAME, set(), folder,
-                                          StoredRecordings(service.blobs, "trial"), source, []), 60.0)
+                                          StoredRecordings(service.blobs, "trial"), UploadQueue(), source, []), 60.0)
     aborted = int(snapshot()["five_evaluator_aborted_games_total"] - before)
     standing = loop.ladder.standings["version-3"]
     assert (standing.games, standing.aborted) == (CONFIG.first_rating_games - aborted, aborted)

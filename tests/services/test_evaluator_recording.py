@@ -96,7 +96,7 @@ def test_slow_upload_is_not_overwritten_by_the_next_recording(blobs: BlobStore, 
     stored, cameras = StoredRecordings(blobs, "trial"), Cameras(games, "trial", RewardConfig())
     waiting: list[Callable[[], None]] = []
     recorder = ReplayRecorder(games.record, games.hash, tmp_path, SpectatorRecordings(cameras, stored, tmp_path),
-                              run_blocking=waiting.append)
+                              submit=lambda run, discard: waiting.append(run))
     for version in (1, 2):
         play(games, cameras, recorder, version)
     assert names(blobs) == [] and len(waiting) == 2
@@ -104,6 +104,15 @@ def test_slow_upload_is_not_overwritten_by_the_next_recording(blobs: BlobStore, 
         work()
     assert names(blobs) == ["version-1", "version-2"] and not list(tmp_path.glob(".game-*"))
     assert len({blobs.ref(f"trial/replays/version-{version}.view").digest for version in (1, 2)}) == 2
+
+
+def test_discarded_upload_leaves_no_file(blobs: BlobStore, tmp_path: Path) -> None:
+    games = VecGame(GAME, 1, 1)
+    stored, cameras = StoredRecordings(blobs, "trial"), Cameras(games, "trial", RewardConfig())
+    recorder = ReplayRecorder(games.record, games.hash, tmp_path, SpectatorRecordings(cameras, stored, tmp_path),
+                              submit=lambda run, discard: discard())
+    play(games, cameras, recorder, 1)
+    assert names(blobs) == [] and [path.name for path in tmp_path.glob("*.*")] == ["version-1.replay"]
 
 
 def test_restarted_games_share_a_file(blobs: BlobStore, tmp_path: Path) -> None:
