@@ -78,7 +78,7 @@ class Cameras:
                 try:
                     self._record_outputs(camera, slot, side, row, answer, policy_debug)
                 except Exception as error:  # an error costs the recording, not the rating
-                    self._abandon_recording(slot, error)
+                    self._abandon(slot, camera, error)
 
     def record_step(self, slots: Collection[int]) -> None:
         """Record these slots after a step."""
@@ -90,7 +90,7 @@ class Cameras:
                     for side in range(2):
                         camera.record_rewards(side, self._games.signals[slot, side] * weights)
                 except Exception as error:
-                    self._abandon_recording(slot, error)
+                    self._abandon(slot, camera, error)
 
     def ended(self, slot: int) -> bool:
         """Handle the end of a slot's game. Return whether its recording is complete on disk. Repeating it has no
@@ -108,13 +108,14 @@ class Cameras:
             return True
         except OSError as error:
             log.warning("the recording of a game is not stored: %s", error)
+            _discard(writer)
             return False
 
     def drop(self, slots: Collection[int] | None = None) -> None:
         """Discard the games in these slots (all of them by default)."""
         for slot in list(self._pairings if slots is None else slots):
             if (writer := self._writers.pop(slot, None)) is not None:
-                writer.drop()
+                _discard(writer)
             if (camera := self._live.pop(slot, None)) is not None and self._source is not None:
                 camera.end()
                 self._source.put("end", self._pairings[slot][0])
@@ -160,17 +161,30 @@ class Cameras:
         source.put("header", game, camera.packed_header())
         camera.record(self._games, slot)
 
+    def _abandon(self, slot: int, camera: Camera, error: Exception) -> None:
+        if camera is not self._live.get(slot):
+            self._abandon_recording(slot, error)
+            return
+        log.warning("the live broadcast of a game is lost: %s", error, exc_info=True)
+        self._live.pop(slot)
+        assert self._source is not None
+        self._source.put("end", self._pairings[slot][0])
+
     def _abandon_recording(self, slot: int, error: Exception) -> None:
         log.warning("the recording of a game is lost: %s", error, exc_info=not isinstance(error, OSError))
-        if slot in self._live and self._source is not None:
-            self._live.pop(slot)
-            self._source.put("end", self._pairings[slot][0])
         writer = self._writers.pop(slot, None)
         if writer is not None:
-            writer.drop()
+            _discard(writer)
 
     def _record_outputs(self, camera: Camera, slot: int, side: int, row: int, answer: ActResult,
                         policy_debug: Mapping[str, Array]) -> None:
         record_policy_outputs(camera, side, policy_debug, values=answer.values[row], version=int(answer.versions[row]),
                               actions=answer.actions[row], available=self._games.obs["available"][slot, side],
                               units=self._games.slot_units(slot, side), buildings=self._buildings)
+
+
+def _discard(writer: RecordingWriter) -> None:
+    try:
+        writer.drop()
+    except OSError as error:  # costs the recording's disk space, not the rating
+        log.warning("an unfinished recording is not removed: %s", error)

@@ -1,6 +1,7 @@
 """Recordings of rated games contain the policies' outputs in the rows of their heroes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,49 @@ def test_recording_contains_policy_outputs_of_each_side(tmp_path: Path) -> None:
     seen = [unit + 1 for unit in units[start:start + BUILDINGS].tolist() if unit >= 0]
     assert [unit for unit, _ in frame["fall"][6:].tolist() if unit] == seen
     assert not frame["thought"][0].any() and not frame["fall"][:6].any()  # a bot's
+
+
+class Viewers:
+    """Viewers of every game. They are sent ``kinds`` of messages."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+
+    def wants(self, game: str) -> bool:
+        return True
+
+    def put(self, kind: str, game: str, *rest: Any, facts: Any = None) -> None:
+        self.kinds.append(kind)
+
+
+def test_full_disk_costs_the_recording_only(tmp_path: Path) -> None:
+    """Its viewers see the game until its end."""
+    viewers: Any = Viewers()
+    games = VecGame(GAME, 1, 3)
+    cameras = Cameras(games, "trial", RewardConfig(), viewers)
+    cameras.began(0, Pairing(TeamPlayer("version-7", version=7), TeamPlayer("scripted", 2), 1, game="a"), "ab" * 8)
+    cameras.record_to(0, tmp_path / "a.view")
+    writer = cameras._writers[0]
+    writer._file.close()
+    writer._file = Path("/dev/full").open("wb")
+    writer._file.write(bytes(8000))  # is buffered, so that also closing the file fails
+    for _ in range(100):
+        assert cameras.wants(0)
+        games.step()
+        cameras.record_step([0])
+    assert not cameras._writers and not list(tmp_path.iterdir())
+    assert not cameras.ended(0)
+    assert (viewers.kinds[0], viewers.kinds[-1]) == ("header", "end") and set(viewers.kinds[1:-1]) == {"chunk"}
+
+
+def test_full_disk_at_the_end_leaves_no_file(tmp_path: Path) -> None:
+    cameras = Cameras(VecGame(GAME, 1, 3), "trial", RewardConfig())
+    cameras.began(0, Pairing(TeamPlayer("version-7", version=7), TeamPlayer("scripted", 2), 1, game="a"), "ab" * 8)
+    cameras.record_to(0, tmp_path / "a.view")
+    writer = cameras._writers[0]
+    writer._file.close()
+    writer._file = Path("/dev/full").open("wb")
+    assert not cameras.ended(0) and not list(tmp_path.iterdir())
 
 
 def test_ended_game_is_not_listed_as_live() -> None:

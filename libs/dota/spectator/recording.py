@@ -5,6 +5,7 @@ The index is JSON: ``chunks`` [offset, frame, time, steps] of each, ``events`` w
 "FVIX" with its sizes and, in the last 8 bytes, its offset.
 """
 
+import contextlib
 import json
 import os
 import struct
@@ -76,7 +77,8 @@ class RecordingWriter:
 
     def drop(self) -> None:
         """Discard the recording of an aborted game."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # it writes what is buffered, which a full disk does not take
+            self._file.close()
         self._beside.unlink(missing_ok=True)
 
 
