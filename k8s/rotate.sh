@@ -20,6 +20,9 @@ case $release in *five*) prefix=$release ;; *) prefix=$release-five ;; esac
 prefix=${FULLNAME:-$prefix}
 kubectl="${KUBECTL:-kubectl} -n ${NAMESPACE:-five}"
 [ $# -gt 0 ] || { sed -n '2,14p' "$0"; exit 2; }
+# Names of another release in the namespace may begin with this prefix, so objects are selected by the release's label.
+instance=$($kubectl get deployment "$prefix-rollout" -o 'go-template={{index .metadata.labels "app.kubernetes.io/instance"}}')
+selector=app.kubernetes.io/part-of=five,app.kubernetes.io/instance=$instance
 
 fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
@@ -59,8 +62,7 @@ ask() {
 # replace COMPONENT...: new pods, a few at a time, as the workloads' own strategy has it.
 replace() {
   for component; do
-    for workload in $($kubectl get deployment,statefulset -o name \
-      -l "app.kubernetes.io/part-of=five,app.kubernetes.io/component=$component" | grep "/$prefix-" || true); do
+    for workload in $($kubectl get deployment,statefulset -o name -l "$selector,app.kubernetes.io/component=$component"); do
       $kubectl rollout restart "$workload"
       $kubectl rollout status "$workload" --timeout "${TIMEOUT:-20m}"
     done
@@ -117,8 +119,7 @@ await() {
   tries=0
   have=none
   while :; do
-    places=$($kubectl get pods -o "go-template=$mounts" --field-selector status.phase=Running \
-      -l "app.kubernetes.io/part-of=five$2" | grep "^$prefix-" || true)
+    places=$($kubectl get pods -o "go-template=$mounts" --field-selector status.phase=Running -l "$selector$2")
     # Those that have it are not asked again; of the others 16 at a time.
     have="$have
 $(printf '%s\n' "$places" | grep -vxF "$have" | xargs -P 16 -L 1 sh -c "$asked || true" asked)"

@@ -32,7 +32,14 @@ def keep():  # whole at any time: others read it at the same time
     os.replace(f"{path}.{os.getpid()}", path)
 place = json.load(open(path))
 words = sys.argv[3:]  # -n five
-if words[:2] == ["get", "secret"]:
+labels = dict(label.split("=") for label in words[-1].split(",")) if words[-2] == "-l" else {}
+component = labels.get("app.kubernetes.io/component", "")
+# Another release of the namespace, whose names begin with the prefix of the first.
+releases = {place["release"]: place["prefix"], place["release"] + "-b": place["prefix"] + "-b"}
+selected = [name for name in releases if labels.get("app.kubernetes.io/instance", name) == name]
+if words[:2] == ["get", "deployment"]:
+    print(next(name for name, prefix in releases.items() if words[2] == prefix + "-rollout"), end="")
+elif words[:2] == ["get", "secret"]:
     key = words[4].split('"')[1]
     print(base64.b64decode(place["secrets"][words[2]].get(key, "")).decode(), end="")
 elif words[:2] == ["patch", "secret"]:
@@ -62,12 +69,11 @@ elif words[0] == "exec" and words[5] == "sha256sum":
     keep()
     print(hashlib.sha256(text.encode()).hexdigest(), file)
 elif words[:2] == ["get", "pods"]:
-    template, labels = words[3], words[-1]
-    component = labels.partition("component=")[2]
     for pod, containers in place["mounts"].items():
+        release = max(name for name, prefix in releases.items() if pod.startswith(prefix + "-"))
         for container, folder in containers.items():
             # Games beside a rollout are in its pod.
-            if ('"' + folder + '"') in template and component in pod:
+            if release in selected and ('"' + folder + '"') in words[3] and component in pod:
                 print(pod, container)
 elif words[0] == "exec":
     import redis
@@ -81,7 +87,8 @@ elif words[0] == "exec":
         except redis.RedisError as error:
             print("ERR", error)
 elif words[:2] == ["get", "deployment,statefulset"]:
-    print("deployment.apps/" + place["prefix"] + "-" + words[-1].rpartition("=")[2])
+    for name in selected:
+        print("deployment.apps/" + releases[name] + "-" + component)
 elif words[:2] == ["rollout", "restart"]:
     if os.environ.get("FAILS"):
         sys.exit("no such cluster")
@@ -94,7 +101,8 @@ elif words[:2] == ["rollout", "restart"]:
 CALLER, CALLERS = "/etc/five/caller", "/etc/five/callers"
 # The folder that each container mounts, by pod.
 MOUNTS = {"five-controller-0": {"controller": CALLER}, "five-inference-0": {"inference": CALLERS},
-          "five-rollout-0": {"rollout": CALLER, "dota-env-0": CALLERS}, "another-rollout-0": {"rollout": CALLER}}
+          "five-rollout-0": {"rollout": CALLER, "dota-env-0": CALLERS},
+          "five-b-rollout-0": {"rollout": CALLER, "dota-env-0": CALLERS}}
 NAMES = ("controller", "evaluator", "play", "rollout")
 
 
@@ -122,7 +130,7 @@ class Release:
         self.place.write_text(json.dumps({
             "secrets": secrets, "urls": urls, "restarts": [], "mounted": {}, "asked": {}, "mounts": {
                 pod.replace("five-", f"{prefix}-"): containers for pod, containers in MOUNTS.items()},
-            "prefix": prefix}))
+            "prefix": prefix, "release": named.get("RELEASE", "five")}))
         (folder / "kubectl.py").write_text(KUBECTL)
 
     def state(self) -> dict[str, Any]:
@@ -255,3 +263,17 @@ def test_prefix_of_the_objects_names_is_still_taken(tmp_path: Path) -> None:
         done = release.rotate("admin", RELEASE="dota-five")
         assert done.returncode == 0, done.stderr
         assert release.key("redis-admin", "state-password") != old
+
+
+def test_another_release_of_the_namespace_is_left_alone(release: Release) -> None:
+    """Its names, five-b-rollout and so on, begin with this release's prefix; it has other secrets."""
+    done = release.rotate("rollout", "token")
+    assert done.returncode == 0, done.stderr
+    assert [component for component, _ in release.state()["restarts"]] == ["rollout"]
+    assert not [pod for pod in release.state()["mounted"] if pod.startswith("five-b-")]
+
+
+def test_a_release_that_is_missing_is_reported_before_any_change(release: Release) -> None:
+    before = release.state()
+    assert release.rotate("rollout", RELEASE="four").returncode != 0
+    assert release.state() == before
