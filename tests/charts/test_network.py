@@ -154,6 +154,15 @@ def test_callers_of_names_may_query_dns(values: Values) -> None:
         assert bool(dns) is (component not in ("", "redis-state", "redis-params")), component
 
 
+def test_dns_servers_on_the_node_are_reachable_at_port_53_alone() -> None:
+    """No pod selector matches NodeLocal DNSCache or GKE's Cloud DNS, whose address is also the metadata server's."""
+    rules = policies(Values("defaults"))["rollout"]["egress"]
+    (dns,) = [rule for rule in rules if {"port": 53, "protocol": "UDP"} in rule["ports"]]
+    assert {peer["ipBlock"]["cidr"] for peer in dns["to"] if "ipBlock" in peer} == {
+        "169.254.20.10/32", "169.254.169.254/32"}
+    assert {port["port"] for port in dns["ports"]} == {53}
+
+
 def test_prometheus_reaches_every_page_and_nothing_else(values: Values) -> None:
     with_policies(values)
     pages: dict[str, set[int]] = defaultdict(set)
