@@ -147,7 +147,7 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 {{- end }}
 
-{{/* Environment: where its secrets are, then what the values add; a component's own in place of the global. */}}
+{{/* Environment: where its secrets are, then what the values add. */}}
 {{- define "five.env" -}}
 {{- if include "five.calls" . }}
 - name: FIVE_CALLER_SECRET_FILE
@@ -162,6 +162,11 @@ scales one inference pool, the one that serves the latest version.
 - name: FIVE_TOKENS_FILE
   value: /etc/five/tokens/tokens.json
 {{- end }}
+{{- include "five.extraEnv" . }}
+{{- end }}
+
+{{/* Environment that the values add: a component's own variable replaces the global one of its name. */}}
+{{- define "five.extraEnv" -}}
 {{- $given := concat .root.Values.global.extraEnv .values.extraEnv }}
 {{- $last := dict }}
 {{- range $i, $one := $given }}
@@ -178,7 +183,7 @@ scales one inference pool, the one that serves the latest version.
 {{- define "five.env.problems" -}}
 {{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_STATE_PASSWORD_FILE" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "FIVE_PARAMS_PASSWORD_FILE" "POD_NAME" "POD_IP" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
-{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" }}
+{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" "backup" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
 {{- end }}
 {{- range $name, $pool := .Values.inference.pools }}

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from five.cli import backup
-from tests.charts.rendering import Object, Values, containers, find, matches, objects, pods
+from tests.charts.rendering import Object, Values, containers, find, matches, objects, pods, refusal
 from tests.charts.test_render import KUBERNETES, problems
 from tests.charts.test_secrets import held
 from tests.charts.test_workloads import violations
@@ -78,3 +78,15 @@ def test_a_private_authority_reaches_the_job() -> None:
     assert {"name": "authority", "mountPath": "/etc/authority"} in container["volumeMounts"]
     assert {"name": "authority", "secret": {"secretName": "ours"}} in spec["volumes"]
     assert {"name": "SSL_CERT_FILE", "value": "/etc/authority/ca.crt"} in container["env"]
+
+
+def test_the_jobs_environment_replaces_the_global_one() -> None:
+    """helm 4 refuses duplicate environment variables."""
+    values = Values("one certificate for all", sets=(
+        "backup.enabled=true", "global.extraEnv[0].name=SSL_CERT_FILE", "global.extraEnv[0].value=/all/ca.crt",
+        "backup.extraEnv[0].name=SSL_CERT_FILE", "backup.extraEnv[0].value=/own/ca.crt"))
+    (container,) = containers(pod(values)[1])
+    assert [v["value"] for v in container["env"] if v["name"] == "SSL_CERT_FILE"] == ["/own/ca.crt"]
+    taken = Values("the chart's own variable", sets=("backup.enabled=true", "backup.extraEnv[0].name=FIVE_STATE_USER",
+                                                     "backup.extraEnv[0].value=x"))
+    assert "backup.extraEnv: FIVE_STATE_USER is the chart's own" in refusal(taken)
