@@ -200,6 +200,18 @@ def test_only_autoscaling_controller_has_account_token(values: Values) -> None:
         assert account["automountServiceAccountToken"] is False
 
 
+def test_the_controller_has_the_cloud_identity_for_a_bucket() -> None:
+    def identities(*sets: str) -> dict[str, Object]:
+        values = Values(" ".join(sets), sets=("global.serviceAccount.annotations.role=blobs", *sets))
+        return {o["metadata"]["name"]: o["metadata"].get("annotations", {}) for o in objects(values, "ServiceAccount")}
+
+    both = {"five": {"role": "blobs"}, "five-controller": {"role": "blobs"}}
+    assert identities("blobs.url=gs://bucket/five") == both
+    assert identities() == both | {"five-controller": {}}, "it has no part in a volume"
+    own = identities("blobs.url=gs://bucket/five", "controller.serviceAccount.annotations.role=own")
+    assert own == both | {"five-controller": {"role": "own"}}
+
+
 def test_the_controller_may_only_scale_two_deployments() -> None:
     mode = Values("autoscaler", sets=("autoscaling.mode=controller",))
     assert find(mode, "Role", "controller")["rules"] == [
