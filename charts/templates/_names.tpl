@@ -28,11 +28,20 @@ Most helpers take a component: (dict "root" $ "component" "rollout"), with
 
 {{/*
 Refusals, one to a line. Call with the root. Two releases whose names differ after 40 characters would share every object.
+helm allows release names that begin with a digit or have dots, which names of Services and runs cannot.
 */}}
 {{- define "five.names.problems" -}}
 {{- $whole := include "five.wholeName" . }}
 {{- if gt (len $whole) 40 }}
 {{ printf "fullnameOverride: the objects' prefix %q has %d characters, at most 40 are allowed, and a cut one could be another release's. For a new release set a short one; a release that is installed already keeps its objects with fullnameOverride=%s" $whole (len $whole) (include "five.fullname" .) }}
+{{- end }}
+{{- $prefix := include "five.fullname" . }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $prefix) }}
+{{ printf "fullnameOverride: the objects' prefix %q is no name of a Service, which begins with a letter and has only lowercase letters, digits and \"-\": give the release another name, or set fullnameOverride" $prefix }}
+{{- end }}
+{{- $run := include "five.runName" . }}
+{{- if not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" $run) }}
+{{ printf "run.name: the run would have the release's name %q, and only lowercase letters, digits and \"-\" are allowed: set run.name" $run }}
 {{- end }}
 {{- end }}
 

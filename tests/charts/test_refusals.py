@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.charts.rendering import Values, objects, refusal
+from tests.charts.rendering import CHART, Values, objects, refusal, run
 
 NO_CERTIFICATE = "there is no certificate. Give tls.{0}.existingSecret (keys tls.crt, tls.key, ca.crt), or " \
              "tls.certManager.issuerRef.name"
@@ -63,6 +63,17 @@ def test_is_refused_with_the_reason(case: str, helm: str) -> None:
     sets, reason = CASES[case]
     said = refusal(Values(case, sets=sets), helm)
     assert reason in said, said
+
+
+def test_a_release_name_that_services_cannot_have_is_refused(helm: str) -> None:
+    """helm accepts a leading digit and dots; Kubernetes would refuse the Services after half of the objects."""
+    def errors(release: str, *sets: str) -> str:
+        return run(helm, "template", release, CHART, *Values("", sets=sets).arguments()).stderr
+
+    assert 'fullnameOverride: the objects\' prefix "1v1-five" is no name of a Service' in errors("1v1")
+    dotted = errors("five.v2")
+    assert 'prefix "five.v2" is no name' in dotted and 'run.name: the run would have the release\'s name' in dotted
+    assert errors("five.v2", "fullnameOverride=five", "run.name=five-v2") == "" == errors("v1", "run.name=1v1")
 
 
 def test_all_refusals_are_reported_together() -> None:
