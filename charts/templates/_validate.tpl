@@ -120,8 +120,9 @@ first, because templates fail on a missing section without naming the cause.
 {{- $problems = append $problems "controller.ingress.enabled: no policy lets the ingress controller in. Name its pods in networkPolicy.controllerFrom, for example [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]" }}
 {{- end }}
 
-{{- if and (eq .Values.controller.service.type "LoadBalancer") .Values.networkPolicy.enabled (not .Values.networkPolicy.controllerFrom) }}
-{{- $problems = append $problems "controller.service.type: no policy lets the load balancer in. Name its addresses in networkPolicy.controllerFrom, for example [{ipBlock: {cidr: 10.0.0.0/8}}]" }}
+{{- $type := .Values.controller.service.type }}
+{{- if and (ne $type "ClusterIP") .Values.networkPolicy.enabled (not .Values.networkPolicy.controllerFrom) }}
+{{- $problems = append $problems (printf "controller.service.type %s: no policy lets its clients in. Name the addresses from which pods see them in networkPolicy.controllerFrom, for example [{ipBlock: {cidr: 10.0.0.0/8}}]" $type) }}
 {{- end }}
 
 {{- if and .Values.dotaservice.enabled .Values.networkPolicy.enabled (not .Values.dotaservice.allowFrom) }}
