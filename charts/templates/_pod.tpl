@@ -67,10 +67,11 @@ checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- toYaml (mustMergeOverwrite $context (deepCopy (dig "containerSecurityContext" dict (.values | default dict)))) }}
 {{- end }}
 
-{{/* What the values mount beside the chart's own volumes. Call with a component. */}}
+{{/* Volumes that the values add to a pod: a rollout's has those of the games beside it too. Call with a component. */}}
 {{- define "five.extraVolumes" -}}
 {{- $games := and (eq .component "rollout") (eq .root.Values.dotaEnv.placement "sidecar") }}
-{{- with concat .values.extraVolumes (ternary .root.Values.dotaEnv.extraVolumes list $games) }}
+{{- /* Once each: both may name the same one, such as a private authority's certificates. */}}
+{{- with concat .values.extraVolumes (ternary .root.Values.dotaEnv.extraVolumes list $games) | uniq }}
 {{- toYaml . }}
 {{- end }}
 {{- end }}

@@ -58,6 +58,19 @@ def test_volumes_are_mounted_in_the_components_own_containers(component: str) ->
     assert len(having) == 1
 
 
+def test_a_rollout_and_its_games_may_mount_the_same_volume() -> None:
+    """Kubernetes refuses two volumes of one name."""
+    values = Values("shared volume", sets=tuple(
+        f"{component}.{setting}" for component in ("rollout", "dotaEnv") for setting in (
+            "extraVolumes[0].name=authority", "extraVolumes[0].configMap.name=ca",
+            "extraVolumeMounts[0].name=authority", "extraVolumeMounts[0].mountPath=/ca")))
+    spec = find(values, "Deployment", "rollout")["spec"]["template"]["spec"]
+    volumes = [v for v in spec["volumes"] if v["name"] == "authority"]
+    assert volumes == [{"name": "authority", "configMap": {"name": "ca"}}]
+    mount = {"name": "authority", "mountPath": "/ca"}
+    assert [mount in c["volumeMounts"] for c in containers(spec)] == [True, True]
+
+
 def test_several_keepers_of_opponents_have_a_budget() -> None:
     assert find(RDMA, "Deployment", "opponents")["spec"]["replicas"] == 2
     assert find(RDMA, "PodDisruptionBudget", "opponents")["spec"]["maxUnavailable"] == 1
