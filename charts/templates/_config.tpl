@@ -195,7 +195,7 @@ services:
 {{- $config := toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
 {{- $config = regexReplaceAll "(?m)(: |- )\"(-?[0-9]+(?:\\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\"$" $config "${1}${2}" }}
 {{- /* Keys that take text. */}}
-{{- regexReplaceAll "(?m)^((?: *patch|name|preset): )([-+0-9.eE]+)$" $config "${1}\"${2}\"" }}
+{{- regexReplaceAll "(?m)^((?: *(?:patch|recover_checkpoint)|name|preset): )([-+0-9.eE]+)$" $config "${1}\"${2}\"" }}
 {{- end }}
 
 {{/*

@@ -47,10 +47,12 @@ def test_every_rendered_configuration_loads(values: Values, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["2024", "1e5", "true", "null"])
 def test_text_that_looks_like_another_type_stays_text(name: str, tmp_path: Path) -> None:
     """Also after --set, which reads a patch as a number."""
-    (tmp_path / "values.yaml").write_text(f'run: {{name: "{name}"}}\n')
+    (tmp_path / "values.yaml").write_text(
+        f'run: {{name: "{name}", overrides: {{services: {{optimizer: {{recover_checkpoint: "000000000120"}}}}}}}}\n')
     values = Values(f"named-{name}", (str(tmp_path / "values.yaml"),), ("run.overrides.game.patch=7.19",))
     config = loaded(values, tmp_path)
     assert (config.name, config.game.patch) == (name, "7.19")
+    assert config.services.optimizer.recover_checkpoint == "000000000120"
 
 
 def test_recordings_of_two_runs_are_in_two_folders(tmp_path: Path) -> None:
