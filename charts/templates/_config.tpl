@@ -82,7 +82,7 @@ other half. Nothing where run.overrides changes the model's size.
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $dtype := dig "store" "publish_dtype" $facts.publish_dtype .Values.run.overrides }}
 {{- $version := ternary (divf $facts.parameter_bytes 2) $facts.parameter_bytes (eq $dtype "bfloat16") }}
-{{- $half := divf (include "five.kept.bytes" (toString .Values.blobs.size) | float64) 2 }}
+{{- $half := divf (include "five.bytes" .Values.blobs.size | float64) 2 }}
 {{- if not (omit (dig "model" dict .Values.run.overrides) "precision") }}
 {{- min 10000 (max 2 (divf $half $version | int64)) }}
 {{- end }}

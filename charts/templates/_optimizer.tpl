@@ -94,7 +94,7 @@ spec:
       args:
         - --nodes={{ with int $.root.Values.optimizer.minReplicas }}{{ . }}:{{ end }}{{ $.root.Values.optimizer.replicas }}
         - --ranks={{ $ranks }}
-        - --max-restarts={{ $.root.Values.optimizer.maxRestarts }}
+        - --max-restarts={{ int $.root.Values.optimizer.maxRestarts }}
         - --group={{ include "five.groupRevision" $optimizer }}
         - --address=$(POD_IP)
         - --waiting={{ $waiting }}

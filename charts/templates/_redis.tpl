@@ -173,10 +173,8 @@ the run; one that is only full refuses the write and says so.
 {{- define "five.redis.problems" -}}
 {{- $state := .Values.redis.state }}
 {{- $data := include "five.stateBytes" . | float64 }}
-{{- $limit := toString $state.resources.limits.memory }}
-{{- $kubernetes := dict "" 1 "m" 0.001 "k" 1e3 "Ki" 1024 "M" 1e6 "Mi" 1048576 "G" 1e9 "Gi" 1073741824 "T" 1e12 "Ti" 1099511627776 }}
-{{- $room := mulf (regexFind "^[0-9.]+" $limit | float64) (get $kubernetes (regexFind "[A-Za-z]*$" $limit)) }}
-{{- if and (not $state.external.host) (lt $room (mulf $data 1.5)) }}
+{{- $limit := $state.resources.limits.memory }}
+{{- if and (not $state.external.host) (lt (include "five.bytes" $limit | float64) (mulf $data 1.5)) }}
 redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again while the file is rewritten, and redis.state.resources.limits.memory is {{ $limit }}: raise it, or lower maxmemory
 {{- end }}
 {{- end }}
@@ -201,7 +199,7 @@ appendonly yes
 appendfsync everysec
 save ""
 maxmemory {{ .Values.redis.state.maxmemory }}
-maxclients {{ .Values.redis.state.maxclients }}
+maxclients {{ int .Values.redis.state.maxclients }}
 maxmemory-policy noeviction
 {{- end }}
 

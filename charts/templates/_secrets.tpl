@@ -56,7 +56,7 @@ One entry of a Secret's data: the value that the cluster has, else a new one.
 Only a client with a cluster can look; `helm template` writes new values every time, see the README.
 Call with (dict "root" $ "secret" NAME "key" KEY).
 */}}
-{{- define "five.secrets.kept" -}}
+{{- define "five.secrets.valueOrNew" -}}
 {{- $data := (lookup "v1" "Secret" .root.Release.Namespace .secret).data | default dict -}}
 {{- get $data .key | default (randAlphaNum 48 | b64enc) -}}
 {{- end }}

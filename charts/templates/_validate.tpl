@@ -61,7 +61,7 @@ first, because templates fail on a missing section without naming the cause.
 {{- define "five.validate" -}}
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $problems := list }}
-{{- range list "five.names.problems" "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" "five.replaced.problems" }}
+{{- range list "five.names.problems" "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.existing.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" "five.replaced.problems" }}
 {{- $problems = concat $problems (include . $ | trim | splitList "\n" | compact) }}
 {{- end }}
 

@@ -139,6 +139,20 @@ def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) 
                 assert items is None or key in [i["path"] for i in items]
 
 
+def test_large_numbers_are_written_in_full(tmp_path: Path) -> None:
+    """helm prints a number of a values file as 1e+06, which neither Redis nor the optimizers' agent reads."""
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({
+        "optimizer": {"replicas": 2, "maxRestarts": 1_000_000}, "blobs": {"size": 20 << 30},
+        "redis": {"state": {"maxclients": 1_000_000, "resources": {"limits": {"memory": 1 << 30}}}}}))
+    values = Values("large numbers", (str(file),))
+    (container,) = find(values, "StatefulSet", "optimizer")["spec"]["template"]["spec"]["containers"]
+    assert parse(container["args"]).max_restarts == 1_000_000
+    assert "\nmaxclients 1000000\n" in find(values, "ConfigMap", "redis-state")["data"]["redis.conf"]
+    in_text = loaded(Values("20Gi", sets=("blobs.size=20Gi",)), tmp_path)
+    assert loaded(values, tmp_path).store.max_archived == in_text.store.max_archived
+
+
 def memory_of(o: Object) -> int:
     """Return maxmemory of redis.conf in bytes."""
     line = next(li for li in o["data"]["redis.conf"].splitlines() if li.startswith("maxmemory "))
