@@ -31,6 +31,14 @@ def test_it_is_valid_and_restricted(version: str) -> None:
         assert violations(*pod(values)) == []
 
 
+def test_a_schedule_has_five_fields_or_a_name() -> None:
+    for schedule in ("@daily", "*/30 * * * *", "17 3 * * mon-fri"):
+        (job,) = objects(Values(schedule, sets=("backup.enabled=true", f"backup.schedule={schedule}")), "CronJob")
+        assert job["spec"]["schedule"] == schedule
+    for schedule in ("@noon", "17 3 * *", "every night"):
+        assert "schedule" in refusal(Values(schedule, sets=(f"backup.schedule={schedule}",)))
+
+
 def test_the_job_runs_five_backup() -> None:
     (container,) = containers(pod(ON)[1])
     parser = argparse.ArgumentParser()
