@@ -8,7 +8,7 @@ a pod without it is given nothing:
 */}}
 {{- define "five.test" -}}
 {{- $root := .root -}}
-{{- $test := dict "root" $root "component" "test" -}}
+{{- $test := dict "root" $root "component" "test" "values" (dict "tolerations" list "podLabels" dict "podAnnotations" dict) -}}
 {{- $controller := dict "root" $root "component" "controller" "values" $root.Values.controller -}}
 apiVersion: v1
 kind: Pod
@@ -16,8 +16,11 @@ metadata:
   name: {{ include "five.componentName" $test }}-{{ .name }}
   namespace: {{ $root.Release.Namespace }}
   labels:
-    {{- include "five.labels" $test | nindent 4 }}
+    {{- merge (include "five.extraPodLabels" $test | fromYaml) (include "five.labels" $test | fromYaml) | toYaml | nindent 4 }}
   annotations:
+    {{- with include "five.podAnnotations" $test }}
+    {{- . | nindent 4 }}
+    {{- end }}
     helm.sh/hook: test
     helm.sh/hook-weight: {{ .weight | default 0 | quote }}
     # Not when it succeeds: `helm test --logs` asks for the logs after that.
@@ -32,13 +35,11 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with include "five.nodeSelector" $test | fromYaml }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
+  {{- with include "five.priorityClassName" $test }}
+  priorityClassName: {{ . }}
   {{- end }}
-  {{- with $root.Values.global.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
+  {{- with include "five.schedulingConstraints" $test }}
+  {{- . | nindent 2 }}
   {{- end }}
   securityContext:
     {{- include "five.podSecurityContext" $test | nindent 4 }}

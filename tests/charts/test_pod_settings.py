@@ -37,13 +37,28 @@ def test_labels_are_added_and_selectors_never_change() -> None:
         assert "team" not in o["spec"]["selector"]["matchLabels"]
 
 
-def test_backups_have_the_labels_and_annotations_of_all_pods() -> None:
-    """Workload identity and service meshes select pods by them."""
+def test_backups_and_helm_tests_have_the_metadata_of_all_pods() -> None:
+    """Workload identity, service meshes and admission policies select pods by it."""
     values = Values("labelled-backup", sets=("backup.enabled=true", "global.podLabels.team=rl",
-                                             "global.podAnnotations.note=all"))
+                                             "global.podAnnotations.note=all", "global.labels.team=objects"))
     having = {name: (meta["labels"].get("team"), meta.get("annotations", {}).get("note"))
-              for name, meta, _ in pods(objects(values)) if not name.startswith("Pod/")}
-    assert "CronJob/five-backup" in having and set(having.values()) == {("rl", "all")}
+              for name, meta, _ in pods(objects(values))}
+    assert having.keys() >= {"CronJob/five-backup", "Pod/five-test-rest"}
+    assert set(having.values()) == {("rl", "all")}
+
+
+def test_global_scheduling_holds_for_every_pod() -> None:
+    """Those of backups and of `helm test` have no values of their own for it."""
+    term = "global.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+    values = Values("scheduled", sets=(
+        "backup.enabled=true", "global.priorityClassName=normal", "global.nodeSelector.pool=five",
+        "global.tolerations[0].key=five", f"{term}.matchExpressions[0].key=five",
+        f"{term}.matchExpressions[0].operator=Exists"))
+    found = {name: spec for name, _, spec in pods(objects(values))}
+    assert found.keys() >= {"CronJob/five-backup", "Pod/five-test-rest"}
+    for name, spec in found.items():
+        assert spec["priorityClassName"] == "normal" and spec["nodeSelector"]["pool"] == "five", name
+        assert spec["tolerations"] == [{"key": "five"}] and "nodeAffinity" in spec["affinity"], name
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
