@@ -1,7 +1,7 @@
 {{/*
-"replicas: N" of a Deployment: the values' where nobody else sets it, and otherwise what it has in the cluster, so that
-an upgrade neither sets an autoscaler's size back nor, where it switches one on, begins with a single pod. Nothing at the
-first installation, and for a client that cannot look into the cluster. Call with the component, and "replicas".
+"replicas: N" of a Deployment: the values' number, or with an autoscaler the present number in the cluster. So an upgrade
+neither resets an autoscaler's number nor starts with one pod when it switches an autoscaler on. With an autoscaler empty at
+the first installation and without access to the cluster. Call with the component, and "replicas".
 */}}
 {{- define "five.replicas" -}}
 {{- if not (include "five.autoscaled" .) -}}
@@ -69,7 +69,7 @@ spec:
       policies:
         - {type: Percent, value: 50, periodSeconds: 60}
         - {type: Pods, value: 2, periodSeconds: 60}
-    # Slowly: a rollout that goes takes the segments with it that it has begun.
+    # Slowly: a rollout that is removed loses its unfinished segments.
     scaleDown:
       stabilizationWindowSeconds: {{ $scaling.hpa.scaleDownStabilizationSeconds }}
       policies:

@@ -2,7 +2,7 @@
 The run's configuration: a preset, what the values override in it, and the addresses that only the chart knows.
 */}}
 
-{{/* What the chart has to know of the preset (files/presets.yaml, generated from the presets themselves), as YAML. */}}
+{{/* Sizes of the preset (files/presets.yaml, generated from the presets), as YAML. */}}
 {{- define "five.facts" -}}
 {{- $presets := .Files.Get "files/presets.yaml" | fromYaml }}
 {{- if not (hasKey $presets .Values.run.preset) }}
@@ -11,7 +11,7 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{- toYaml (get $presets .Values.run.preset) }}
 {{- end }}
 
-{{/* Optimizers in all: one for each GPU, or one a pod without GPUs. */}}
+{{/* Optimizers in a pod: one for each GPU, or one without GPUs. */}}
 {{- define "five.optimizerRanks" -}}
 {{- max 1 (int .Values.optimizer.gpu.count) }}
 {{- end }}
@@ -40,7 +40,7 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{- end }}
 {{- end }}
 
-{{/* Where rollouts find their games: beside them in the pod, or behind the headless Service. */}}
+{{/* Addresses of the game servers: containers of the rollout's pod, or the headless Service. */}}
 {{- define "five.dotaEnvAddresses" -}}
 {{- if eq .Values.dotaEnv.placement "sidecar" }}
 {{- range $i := until (int .Values.dotaEnv.perRollout) }}
@@ -88,7 +88,7 @@ other half. Nothing where run.overrides changes the model's size.
 {{- end }}
 {{- end }}
 
-{{/* What the chart alone knows of the run. run.overrides may add to it and never contradict it (_validate.tpl). */}}
+{{/* Keys of the run's configuration that the chart computes. run.overrides may not contain them (_validate.tpl). */}}
 {{- define "five.computedConfig" -}}
 {{- $optimizer := include "five.componentName" (dict "root" . "component" "optimizer") -}}
 preset: {{ .Values.run.preset | quote }}
@@ -119,7 +119,7 @@ services:
   rollout:
     environment: remote
     {{- if gt (int .Values.dotaEnv.perRollout) 1 }}
-    # Two groups of games for each container that runs them: one is stepped while the other waits for inference.
+    # Two groups of games for each game container: one is stepped while the other waits for inference.
     groups: {{ min 8 (mul 2 (int .Values.dotaEnv.perRollout)) }}
     {{- end }}
   inference:
@@ -199,8 +199,8 @@ services:
 {{- end }}
 
 {{/*
-The part of it that a component reads when it starts (files/reads.yaml, generated from the services' source), as YAML by
-key path. Call with a component; a rollout's pod has the games' beside it.
+Part of the run's configuration that a component reads at start (files/reads.yaml, generated from the services' source), as
+YAML by key path. A rollout's part includes that of the games in its pod. Call with a component.
 */}}
 {{- define "five.configPart" -}}
 {{- $config := include "five.runConfig" .root | fromYaml }}
@@ -218,7 +218,7 @@ key path. Call with a component; a rollout's pod has the games' beside it.
 {{- $_ := set $at "there" $here }}
 {{- if $here }}{{ $_ := set $at "value" (get $at.value $key) }}{{ end }}
 {{- end }}
-{{- /* These follow from sizes of memory and disk, which grow without a restart; a later one adopts them. */}}
+{{- /* These depend on sizes of memory and disk, which may grow without a restart; the next restart reads them. */}}
 {{- if eq $path "store" }}
 {{- range $key := list "series_records" "max_archived" }}
 {{- if not (hasKey (dig "store" dict $.root.Values.run.overrides) $key) }}{{ $_ := set $at "value" (omit $at.value $key) }}{{ end }}

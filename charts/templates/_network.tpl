@@ -1,5 +1,5 @@
 {{/*
-Network policies. Who calls whom is said once, in five.network.graph; both ends' policies are made from it.
+Network policies. five.network.graph declares who calls whom; the policies of both ends derive from it.
 */}}
 
 {{/* Whether the release runs the Redis of a role. Call with (dict "root" $ "role" "state"); "true" or empty. */}}
@@ -65,7 +65,7 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 {{- end }}
 {{- end }}
 
-{{/* Ports of a component's metrics, as a YAML list: of a rollout's games too, and of each optimizer in a pod. */}}
+{{/* Metrics ports of a component's pod, as a YAML list: one for each optimizer, and for each game container of a rollout. */}}
 {{- define "five.network.metricsPorts" -}}
 {{- $count := 1 }}
 {{- if eq .component "optimizer" }}
@@ -184,7 +184,7 @@ spec:
       {{- end }}
     {{- end }}
     {{- end }}
-    {{- /* The controller has no part in the volume, but asks an object store what a version of long ago says of itself. */}}
+    {{- /* The controller mounts no volume, but reads old versions, recordings and staged files in an object store. */}}
     {{- if and $root.Values.blobs.url (or (include "five.usesBlobs" .) (eq $component "controller")) }}
     # The object store.
     - ports:

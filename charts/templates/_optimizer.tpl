@@ -1,5 +1,5 @@
 {{/*
-The optimizers' pods, and how a group of them is placed: a StatefulSet, or a LeaderWorkerSet where its operator is there.
+The optimizers' pods, of a StatefulSet or, with its operator, of a LeaderWorkerSet.
 */}}
 
 {{/* Host names of the group's pods below their Service, as a JSON array, in the order of nodes. Call with the root. */}}
@@ -13,14 +13,13 @@ The optimizers' pods, and how a group of them is placed: a StatefulSet, or a Lea
 {{- end }}
 
 {{/*
-What the pods of one group have in common, as a hash: pods from before and after an upgrade never form one group. Call
-with the component.
+Hash of a group's image and configuration: pods of before and after an upgrade never form one group. Call with the component.
 */}}
 {{- define "five.groupRevision" -}}
 {{- printf "%s %s" (include "five.image" .) (include "five.configPart" .) | sha256sum | trunc 8 }}
 {{- end }}
 
-{{/* Labels of the object that makes the pods, for Kueue. Call with the root. */}}
+{{/* Kueue's labels of the StatefulSet or LeaderWorkerSet. Call with the root. */}}
 {{- define "five.gangLabels" -}}
 {{- with .Values.optimizer.gang }}
 {{- if and .queue (not .podGroup) }}

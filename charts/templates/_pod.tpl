@@ -2,7 +2,7 @@
 Pieces of a pod. All take a component: (dict "root" $ "component" "rollout" "values" .Values.rollout); see _names.tpl.
 */}}
 
-{{/* What every pod of the platform says of itself beside its containers and volumes. */}}
+{{/* Settings of every pod of the platform, without containers and volumes. */}}
 {{- define "five.podSettings" -}}
 serviceAccountName: {{ include "five.serviceAccountName" . }}
 automountServiceAccountToken: {{ and (eq .component "controller") (eq .root.Values.autoscaling.mode "controller") }}
@@ -26,8 +26,8 @@ securityContext:
 {{- end }}
 
 {{/*
-How long a pod may take to end. An optimizer writes what is under way and a last checkpoint (services.optimizer.drain_time
-has the same sum), with five seconds to spare. Redis serves until its clients have drained.
+Grace period of a pod in seconds. An optimizer finishes its writes and writes a last checkpoint
+(services.optimizer.drain_time has the same sum); five seconds are spare. Redis serves until its clients have drained.
 */}}
 {{- define "five.graceSeconds" -}}
 {{- $own := int .values.terminationGracePeriodSeconds }}
@@ -48,7 +48,7 @@ has the same sum), with five seconds to spare. Redis serves until its clients ha
 {{- end }}
 {{- end }}
 
-{{/* Replaces the pod when what it reads of the run's configuration changes, and leaves it alone when anything else does. */}}
+{{/* Checksum that replaces a pod when its part of the run's configuration changes, and only then. */}}
 {{- define "five.configChecksum" -}}
 checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- end }}
@@ -96,7 +96,7 @@ checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- toYaml $selector }}
 {{- end }}
 
-{{/* Where pods go: the component's own wishes beside, or in place of, those for all. */}}
+{{/* Scheduling settings: the component's own are added to the global ones, or replace them, as the values say. */}}
 {{- define "five.schedulingConstraints" -}}
 {{- $global := .root.Values.global }}
 {{- $constraints := dict }}
@@ -124,7 +124,7 @@ checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- end }}
 {{- end }}
 
-{{/* Requests and limits; GPUs are asked for in the limits, where Kubernetes wants them. */}}
+{{/* Requests and limits; Kubernetes requires GPUs in the limits. */}}
 {{- define "five.resources" -}}
 {{- $resources := deepCopy .values.resources }}
 {{- with .values.gpu }}
@@ -200,7 +200,8 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 
 {{/*
-Call with (dict "root" $ "user" NAME): the user's name, and the file of its password, in each Redis where it has one. One of the values' own without users is asked by password alone.
+Variables with a user's name and its password's file, for each Redis in which it exists. An external Redis without users gets
+the password alone. Call with (dict "root" $ "user" NAME).
 */}}
 {{- define "five.secretEnv" -}}
 {{- range $role := include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
@@ -215,8 +216,8 @@ Call with (dict "root" $ "user" NAME): the user's name, and the file of its pass
 {{- end }}
 
 {{/*
-Volume with a user's passwords, which a process reads for each connection; nothing for who has none. Call with (dict "root" $ "user" NAME), and
-"roles" for some of them.
+Volume with a user's passwords, which a process reads for each connection; empty for a component without a user. Call with
+(dict "root" $ "user" NAME), and "roles" to mount the passwords of some servers only.
 */}}
 {{- define "five.redisLogin.volume" -}}
 {{- with .roles | default (include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray) }}
@@ -232,7 +233,7 @@ Volume with a user's passwords, which a process reads for each connection; nothi
 {{- end }}
 {{- end }}
 
-{{/* Where a container finds them. Call with (dict "root" $ "user" NAME). */}}
+{{/* Mount of that volume. Call with (dict "root" $ "user" NAME). */}}
 {{- define "five.redisLogin.mount" -}}
 {{- if include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
 - name: redis-login
@@ -267,24 +268,24 @@ readinessProbe:
 {{- if has .component (list "inference" "optimizer" "evaluator" "backup") }}true{{ end }}
 {{- end }}
 
-{{/* "true" for one that does so on the shared volume. */}}
+{{/* "true" for a component that mounts the shared volume of blobs. */}}
 {{- define "five.mountsBlobs" -}}
 {{- if and (not .root.Values.blobs.url) (include "five.usesBlobs" .) }}true{{ end }}
 {{- end }}
 
-{{/* "true" for one that has to be on the same node as all others of its kind: the volume is mounted on one node only. */}}
+{{/* "true" for a component that mounts a ReadWriteOnce volume of blobs: all such pods must run on one node. */}}
 {{- define "five.boundToBlobs" -}}
 {{- if and (include "five.mountsBlobs" .) (not (has "ReadWriteMany" .root.Values.blobs.accessModes)) }}true{{ end }}
 {{- end }}
 
-{{/* Label by which such pods find each other. */}}
+{{/* Label of the pods that must run on one node. */}}
 {{- define "five.blobsLabel" -}}
 {{- if include "five.boundToBlobs" . -}}
 five/shares-blobs: {{ include "five.fullname" .root }}
 {{- end }}
 {{- end }}
 
-{{/* Affinity of a pod: the values', and for a volume of one node to whoever has it mounted. */}}
+{{/* Affinity of a pod: the values', and with a ReadWriteOnce volume to the other pods that mount it. */}}
 {{- define "five.affinity" -}}
 {{- $affinity := deepCopy (.values.affinity | default .root.Values.global.affinity) }}
 {{- if include "five.boundToBlobs" . }}
@@ -322,7 +323,7 @@ five/shares-blobs: {{ include "five.fullname" .root }}
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
 {{- if include "five.calls" . }}
-# Its secret for calls of other services. A changed file is read again within two minutes.
+# The component's secret for calls of other services. A changed file is read within two minutes.
 - name: caller
   secret:
     secretName: {{ include "five.secretName" (dict "root" .root "at" "callers" "user" .component) }}
@@ -332,7 +333,7 @@ five/shares-blobs: {{ include "five.fullname" .root }}
         path: secret
 {{- end }}
 {{- if or (include "five.serves" .) (and (eq .component "rollout") (eq .root.Values.dotaEnv.placement "sidecar")) }}
-# What servers know their callers by.
+# Hashes by which servers know their callers.
 - name: callers
   secret:
     secretName: {{ include "five.secretName" (dict "root" .root "at" "callers" "user" "hashes") }}
@@ -362,7 +363,7 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- end }}
 {{- end }}
 
-{{/* What a component connects by, "grpc" and "redis", as a JSON array: games have no store, and those of dotaservice no TLS. */}}
+{{/* Kinds of a component's connections that may use TLS, "grpc" and "redis", as a JSON array. */}}
 {{- define "five.connections" -}}
 {{- if eq .component "dotaservice" -}}
 {{- list | toJson -}}

@@ -82,12 +82,12 @@ lifecycle:
       command: {{ toJson $command }}
 {{- end }}
 
-{{/* Restarts a server whose users may do something else than before; their passwords are changed without. Call with the same. */}}
+{{/* Checksum that restarts a server when its users' rights change; passwords change without a restart. Call with the same. */}}
 {{- define "five.redisUsersChecksum" -}}
 checksum/users: {{ include "five.redisRules" . | sha256sum }}
 {{- end }}
 
-{{/* Alive: it takes connections. Ready: it answers, so whatever it had to load is loaded. */}}
+{{/* Alive: the server accepts connections. Ready: it answers PING, so its data is loaded. */}}
 {{- define "five.redisProbes" -}}
 startupProbe:
   tcpSocket:
@@ -167,8 +167,8 @@ state has room.
 {{- end }}
 
 {{/*
-Refusals, one to a line. Call with the root. The kernel ends a server that outgrows its limit, and with it at that moment
-the run; one that is only full refuses the write and says so.
+Refusals, one to a line. Call with the root. The kernel kills a server that exceeds its memory limit, which halts the run. A
+server that reaches maxmemory refuses writes with an error instead.
 */}}
 {{- define "five.redis.problems" -}}
 {{- $state := .Values.redis.state }}

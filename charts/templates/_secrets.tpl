@@ -1,7 +1,7 @@
 {{/*
-Secrets. Each is given (existingSecret), is there already under the chart's name (secrets.create false), or is generated at
-the first install and kept through every upgrade. Who has a user in which Redis, and which rights, is said in
-files/users-state.acl and files/users-params.acl.
+Secrets. Each is named in the values (existingSecret), exists under the chart's name (secrets.create false), or is generated
+at the first install and reused by upgrades. files/users-state.acl and files/users-params.acl declare the users of each Redis
+and their rights.
 */}}
 
 {{/* Who calls services, as a JSON array. Each has a secret (libs/rapid/rpc/access.py). */}}
@@ -61,7 +61,7 @@ Call with (dict "root" $ "secret" NAME "key" KEY).
 {{- get $data .key | default (randAlphaNum 48 | b64enc) -}}
 {{- end }}
 
-{{/* What the cluster has of a Secret, as JSON; nothing without it. Call with (dict "root" $ "secret" NAME). */}}
+{{/* Data of a Secret in the cluster, as JSON; {} if there is none. Call with (dict "root" $ "secret" NAME). */}}
 {{- define "five.secrets.found" -}}
 {{- (lookup "v1" "Secret" .root.Release.Namespace .secret).data | default dict | toJson -}}
 {{- end }}

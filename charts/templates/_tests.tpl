@@ -1,10 +1,9 @@
 {{/*
 A pod of `helm test`: a script of files/tests in the controller's image, which has every client and no torch.
-Call with (dict "root" $ "name" "rest" "script" "rest_endpoint.py" "args" LIST "seconds" N), and what the script needs, of which
-a pod without it is given nothing:
-  user     of Redis, whose name and password it is given; see five.secretEnv;
-  token    true: a viewer's token of REST, made for these tests;
-  config   the run's configuration, and of the certificates that it names those of "grpc" or "redis".
+Call with (dict "root" $ "name" "rest" "script" "rest_endpoint.py" "args" LIST "seconds" N), and what the script needs:
+  user     name of a Redis user: the pod gets its name and password (five.secretEnv);
+  token    true: the pod gets the viewer's token of these tests;
+  config   list of "grpc" and "redis": the pod gets the run's configuration and the certificates of these connections.
 */}}
 {{- define "five.test" -}}
 {{- $root := .root -}}

@@ -71,7 +71,7 @@ ipAddresses:
   - 127.0.0.1
 {{- end }}
 
-{{/* What both certificates are issued with. */}}
+{{/* Common fields of both Certificates. */}}
 {{- define "five.tls.issued" -}}
 duration: {{ .Values.tls.certManager.duration }}
 renewBefore: {{ .Values.tls.certManager.renewBefore }}
@@ -102,7 +102,7 @@ issuerRef:
 {{- end }}
 {{- end }}
 
-{{/* Where its containers find them. Call with the same. */}}
+{{/* Mounts of these volumes. Call with the same. */}}
 {{- define "five.tls.mounts" -}}
 {{- if and .root.Values.tls.grpc.enabled (has "grpc" .of) }}
 - name: grpc-tls
@@ -116,7 +116,7 @@ issuerRef:
 {{- end }}
 {{- end }}
 
-{{/* What the run's configuration says of it, as YAML to be merged over the rest. Call with the root. */}}
+{{/* TLS settings of the run's configuration, as YAML to merge over the rest. Call with the root. */}}
 {{- define "five.tls.config" -}}
 {{- if .Values.tls.grpc.enabled }}
 rpc:
@@ -150,14 +150,14 @@ store:
 {{- end }}
 {{- end }}
 
-{{/* Beside redis.conf: what has the server read its certificates again. Call with the root. */}}
+{{/* Script that makes a server reload its certificates. Call with the root. */}}
 {{- define "five.tls.redisScript" -}}
 {{- if .Values.tls.redis.enabled }}
 {{- .Files.Get "files/redis-certificates.sh" }}
 {{- end }}
 {{- end }}
 
-{{/* The container beside a server that runs it. Call with the server's component. */}}
+{{/* Container in a server's pod that runs the script. Call with the server's component. */}}
 {{- define "five.tls.redisWatch" -}}
 {{- if .root.Values.tls.redis.enabled }}
 - name: certificates
