@@ -42,8 +42,14 @@ Grace period of a pod in seconds. An optimizer finishes its writes and writes a 
 {{- $own }}
 {{- end }}
 
+{{/*
+Annotations of a pod. Cluster Autoscaler keeps a node while a pod has an emptyDir on its disk; rollouts and games, whose /tmp
+holds nothing, let it remove the node.
+*/}}
 {{- define "five.podAnnotations" -}}
-{{- with merge dict .values.podAnnotations .root.Values.global.podAnnotations }}
+{{- $movable := has .component (list "rollout" "dota-env") }}
+{{- $own := ternary (dict "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes" "tmp") dict $movable }}
+{{- with merge dict .values.podAnnotations .root.Values.global.podAnnotations $own }}
 {{- toYaml . }}
 {{- end }}
 {{- end }}

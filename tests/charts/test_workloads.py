@@ -280,6 +280,21 @@ def test_pods_of_the_platforms_images_select_their_architecture() -> None:
             assert spec.get("nodeSelector", {}).get("kubernetes.io/arch") == (None if of_redis else wanted), name
 
 
+def test_rollouts_let_the_cluster_autoscaler_remove_their_nodes() -> None:
+    """It keeps a node with an emptyDir on disk, unless the annotation names the volume. Others stay protected."""
+    key = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+    named = {}
+    for name, meta, spec in pods(objects(Values("games apart", sets=("dotaEnv.placement=deployment",)))):
+        on_disk = [v["name"] for v in spec["volumes"] if "emptyDir" in v and v["emptyDir"].get("medium") != "Memory"]
+        if key in meta.get("annotations", {}):
+            assert meta["annotations"][key].split(",") == on_disk, name
+            named[name] = on_disk
+    assert named.keys() == {"Deployment/five-rollout", "Deployment/five-dota-env"}
+    escaped = key.replace(".", "\\.")
+    own = Values("own", sets=(f"rollout.podAnnotations.{escaped}=other",))
+    assert find(own, "Deployment", "rollout")["spec"]["template"]["metadata"]["annotations"][key] == "other"
+
+
 def test_redis_serves_until_its_clients_have_drained(values: Values) -> None:
     found = list(pods(o for o in objects(values) if o["kind"] in CONTROLLERS))
     longest = max(spec["terminationGracePeriodSeconds"] for name, _, spec in found if "redis" not in name and
