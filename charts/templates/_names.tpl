@@ -95,7 +95,15 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- end }}
 
-{{/* Annotations of a component's workload and Service, as lines; nothing where there are none. */}}
+{{/*
+Labels of an object for Prometheus or Grafana: those by which they select it replace global ones. Call with
+(dict "root" $ "selected" LABELS).
+*/}}
+{{- define "five.monitoringLabels" -}}
+{{- merge dict .selected (include "five.labels" (dict "root" .root "component" "monitoring") | fromYaml) | toYaml }}
+{{- end }}
+
+{{/* Annotations of a component's workload and Service, as lines; empty without any. */}}
 {{- define "five.annotations" -}}
 {{- with include "five.ofObjects" (dict "of" . "what" "annotations") | fromYaml }}
 {{- toYaml . }}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.charts.rendering import CHART, Values, containers, matches, objects, pods, run
+from tests.charts.rendering import CHART, Values, containers, matches, objects, pods, run, text
 
 DEFAULTS = Values("defaults")
 ON = ("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
@@ -112,7 +112,9 @@ def test_dashboards_are_config_maps_that_the_sidecar_finds() -> None:
 
 
 def test_labels_and_namespaces_are_by_value() -> None:
-    values = Values("labelled", sets=(*ON, "monitoring.serviceMonitor.labels.release=prom",
+    """A label that selects an object replaces the global one of its name."""
+    values = Values("labelled", sets=(*ON, "global.labels.release=five", "global.labels.grafana_dashboard=five",
+                                      "monitoring.serviceMonitor.labels.release=prom",
                                       "monitoring.prometheusRule.labels.release=prom",
                                       "monitoring.dashboards.namespace=grafana",
                                       "monitoring.dashboards.annotations.folder=Five",
@@ -120,6 +122,8 @@ def test_labels_and_namespaces_are_by_value() -> None:
     for kind in ("ServiceMonitor", "PodMonitor", "PrometheusRule"):
         assert find_all(values, kind)["metadata"]["labels"]["release"] == "prom"
     assert find_all(values, "ServiceMonitor")["spec"]["endpoints"][0]["interval"] == "30s"
-    boards = [o for o in objects(values, "ConfigMap") if "grafana_dashboard" in o["metadata"]["labels"]]
+    for document in text(values).split("\n---\n"):
+        assert document.count("\n    release: ") <= 1, "kustomize refuses a label that is there twice"
+    boards = [o for o in objects(values, "ConfigMap") if o["metadata"]["labels"]["grafana_dashboard"] == "1"]
     assert all(o["metadata"]["namespace"] == "grafana" and o["metadata"]["annotations"] == {"folder": "Five"}
                for o in boards)
