@@ -36,11 +36,19 @@ Network policies. five.network.graph declares who calls whom; the policies of bo
 {{- end }}
 {{- end }}
 
-{{/* The release's own Redis servers in which a component has a user, as a JSON array. Call with (dict "root" $ "component" C). */}}
+{{/* Roles of the Redis servers that a component uses, as a JSON array. Call with (dict "root" $ "component" C). */}}
+{{- define "five.network.redisRoles" -}}
+{{- if eq .component "backup" -}}
+{{- list "state" | toJson -}}
+{{- else -}}
+{{- include "five.redisRoles" (dict "root" .root "component" (ternary "probe" .component (eq .component "test"))) -}}
+{{- end -}}
+{{- end }}
+
+{{/* The release's own Redis servers that a component uses, as a JSON array. Call with the same. */}}
 {{- define "five.network.stores" -}}
 {{- $found := list -}}
-{{- $roles := include "five.redisRoles" (dict "root" .root "component" (ternary "probe" .component (eq .component "test"))) | fromJsonArray -}}
-{{- range $role := ternary (list "state") $roles (eq .component "backup") -}}
+{{- range $role := include "five.network.redisRoles" . | fromJsonArray -}}
 {{- if include "five.network.ownRedis" (dict "root" $.root "role" $role) -}}
 {{- $found = append $found (printf "redis-%s" $role) -}}
 {{- end -}}
@@ -167,7 +175,7 @@ spec:
         {{- include "five.network.ports" (dict "root" $root "component" $called) | include "five.network.tcp" | trim | nindent 8 }}
       {{- end }}
     {{- end }}
-    {{- range $role := list "state" "params" }}
+    {{- range $role := include "five.network.redisRoles" . | fromJsonArray }}
     {{- $external := (index $root.Values.redis $role).external }}
     {{- if $external.host }}
     # The {{ $role }} Redis outside the release.

@@ -243,6 +243,18 @@ def test_redis_outside_the_release_is_reached_at_its_port() -> None:
     assert "redis-state" not in policies(values) and "redis-params" in policies(values)
 
 
+def test_redis_outside_the_release_is_closed_to_other_components() -> None:
+    """Without networkPolicy.redisTo the rule allows every address, so games must not have it."""
+    values = Values("both outside", sets=(
+        "redis.state.external.host=a.example", "redis.state.external.port=6380", "redis.params.external.host=b.example",
+        "redis.params.external.port=6381", "dotaEnv.placement=deployment", "backup.enabled=true", *DOTASERVICE))
+    reach = {c: {port["port"] for rule in egress_without_pods(values, c) for port in rule["ports"]}
+             for c in policies(values) if c}
+    assert {c for c, ports in reach.items() if not ports} == {"dota-env", "dotaservice"}
+    assert {c for c, ports in reach.items() if 6381 in ports} == {"controller", "inference", "optimizer", "test"}
+    assert reach["rollout"] == reach["backup"] == {6380}
+
+
 def test_the_controller_admits_the_configured_sources(tmp_path: Path) -> None:
     def strangers(values: Values) -> list[Object]:
         return [p for r in policies(values)["controller"]["ingress"] if {"port": 8080, "protocol": "TCP"} in r["ports"]
