@@ -2,11 +2,6 @@
 Network policies. five.network.graph declares who calls whom; the policies of both ends derive from it.
 */}}
 
-{{/* Whether the release runs the Redis of a role. Call with (dict "root" $ "role" "state"); "true" or empty. */}}
-{{- define "five.network.ownRedis" -}}
-{{- if not (index .root.Values.redis .role).external.host }}true{{ end -}}
-{{- end }}
-
 {{/* Component -> components that it calls, as YAML. Call with the root. */}}
 {{- define "five.network.graph" -}}
 {{- $games := ternary (list "dota-env") (list) (eq .Values.dotaEnv.placement "deployment") -}}
@@ -49,7 +44,7 @@ Network policies. five.network.graph declares who calls whom; the policies of bo
 {{- define "five.network.stores" -}}
 {{- $found := list -}}
 {{- range $role := include "five.network.redisRoles" . | fromJsonArray -}}
-{{- if include "five.network.ownRedis" (dict "root" $.root "role" $role) -}}
+{{- if include "five.ownsRedis" (dict "root" $.root "role" $role) -}}
 {{- $found = append $found (printf "redis-%s" $role) -}}
 {{- end -}}
 {{- end -}}
