@@ -1,6 +1,7 @@
 // Event stream with all changes of a run (services/controller/routes/console.py).
 import { signal } from "@preact/signals";
 import { base } from "../base";
+import { loggedOut } from "./client";
 import { overview } from "./run";
 import { begin, who } from "./session";
 import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, Rehearsed, Slice } from "./types";
@@ -23,30 +24,43 @@ export const moved = signal(0);
 /** The console that the controller serves; where it is another one than this page, the page is old. */
 export const served = signal(__BUILD__);
 
+const RETRY_MS = 3000;
+// The controller sends a heartbeat every five seconds, but only while it reads the run's store. A lost network or store
+// does not close the connection, so silence is the only sign of it.
+const SILENCE_MS = 30_000, CHECK_MS = 5000;
+
 let source: EventSource | null = null;
 let looked = false;  // whether this connection has delivered an event; all later events arrive on it
+let receivedAt = 0;  // time of the last event, ms
+let retryTimer = 0, silenceTimer = 0;
 
 function on<T>(kind: string, take: (data: T) => void): void {
   source?.addEventListener(kind, (event) => {
     link.value = "live";
+    receivedAt = Date.now();
     if (!looked) { looked = true; told.value += 1; }
     take(JSON.parse((event as MessageEvent<string>).data) as T);
   });
 }
 
-/** Opens the connection; it comes back by itself, and from where it was. */
+/** Opens the connection and keeps it open until `disconnect`, or until the session ends. */
 export function connect(): void {
-  source?.close();
+  disconnect();
   source = new EventSource(`${base}/v1/console/stream`);
   looked = false;
-  source.onopen = () => { link.value = "live"; };
+  receivedAt = Date.now();
   source.onerror = () => {
     link.value = "lost";
     looked = false;
-    // An ended session gets status 401, after which the browser does not reconnect by itself.
-    if (source?.readyState === EventSource.CLOSED)
-      setTimeout(() => void begin("").then(() => { if (who.value) connect(); }), 3000);
+    // The browser reconnects by itself, but not after a status: 401 of an ended session, 502 of a reverse proxy.
+    if (source?.readyState === EventSource.CLOSED) retryTimer = window.setTimeout(() => void reconnect(), RETRY_MS);
   };
+  silenceTimer = window.setInterval(() => {
+    if (Date.now() - receivedAt < SILENCE_MS) return;
+    link.value = "lost";
+    connect();
+  }, CHECK_MS);
+  on<unknown>("heartbeat", () => undefined);
   on<typeof overview.value>("overview", (v) => { overview.value = v; });
   on<string>("bottleneck", (v) => { bottleneck.value = v; });
   on<Operation[]>("operations", (v) => { operations.value = v; });
@@ -61,7 +75,15 @@ export function connect(): void {
   on<unknown>("event", () => { told.value += 1; moved.value += 1; });
 }
 
+/** Connects again, unless the session has ended. */
+async function reconnect(): Promise<void> {
+  await begin("");
+  if (who.value && !loggedOut.value) connect();
+}
+
 export function disconnect(): void {
+  clearTimeout(retryTimer);
+  clearInterval(silenceTimer);
   source?.close();
   source = null;
 }

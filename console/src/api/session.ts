@@ -11,6 +11,7 @@ export interface Who {
 
 export const who = signal<Who | null>(null);
 export const trouble = signal("");
+export const isLoggedIn = computed(() => who.value !== null && !loggedOut.value);
 export const isOperator = computed(() => who.value?.role === "operator");
 
 function took(found: Who): void {
@@ -40,8 +41,10 @@ export async function begin(code: string): Promise<void> {
     }
     took(await get<Who>("session"));
   } catch (error) {
-    if (error instanceof Problem && error.status !== 401) trouble.value = error.message;
-    loggedOut.value = true;
+    const ended = error instanceof Problem && error.status === 401;
+    if (!ended) trouble.value = (error as Error).message;
+    // A controller that restarts behind a reverse proxy answers 502 for a while, which does not end the session.
+    if (ended || !who.value) loggedOut.value = true;
   }
 }
 

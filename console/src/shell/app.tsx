@@ -4,7 +4,7 @@ import type { ComponentType } from "preact";
 import { loggedOut } from "../api/client";
 import { connect, disconnect, link, served } from "../api/live";
 import { overview } from "../api/run";
-import { begin, logOut, takeCode, who } from "../api/session";
+import { begin, isLoggedIn, logOut, takeCode, who } from "../api/session";
 import { ActDialog } from "../components/act";
 import type { PageDefinition } from "../pages";
 import { PAGES } from "../pages";
@@ -18,7 +18,7 @@ const STATUS_MARKS: Record<string, string> = { running: "▶", warming: "▶", p
 
 void begin(takeCode());
 effect(() => {
-  if (who.value && !loggedOut.value) connect();
+  if (isLoggedIn.value) connect();
   else disconnect();
 });
 

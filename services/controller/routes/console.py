@@ -87,13 +87,17 @@ class ConsoleParts:
         self._slow_at = -math.inf
 
     def poll(self) -> Iterator[str]:
-        """Yield a message for each changed part; all parts at first. Raise redis.RedisError."""
+        """Yield a message for each changed part, all parts at first, and a heartbeat with each refresh of the slow parts.
+        Raise redis.RedisError.
+        """
         context = self._context
         parts = context.fast_parts_cache.get(lambda: fast_parts(context, self._caller))
         now = time.monotonic()
         if now - self._slow_at >= SLOW_INTERVAL_SECONDS:
             self._slow_at = now
             parts = {**parts, **context.slow_parts_cache.get(lambda: slow_parts(context, self._caller))}
+            # An event, which scripts of the page receive: they do not see the stream's comments.
+            yield "event: heartbeat\ndata: null\n\n"
         for name, text in parts.items():
             if self._sent.get(name) != text:
                 self._sent[name] = text

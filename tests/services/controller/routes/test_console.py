@@ -26,7 +26,7 @@ from tests.services.live_controller import RUN, VIEWER, problem
 
 VERA = Caller("vera", Role.VIEWER)
 FAST = {"overview", "bottleneck", "operations", "rehearsals", "anneal", "build"}
-SLOW = {"services", "league", "ratings", "branches"}
+SLOW = {"services", "league", "ratings", "branches", "heartbeat"}
 
 
 def read(parts: ConsoleParts) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_slow_parts_are_refreshed_every_five_seconds(context: Context, clock: Si
     assert read(parts) == {}
     clock.now += 0.01
     changed = read(parts)
-    assert changed.keys() == {"league"}
+    assert changed.keys() == {"league", "heartbeat"}
     assert changed["league"]["items"] == [{"version": 3, "quality": 0.5, "games": 4, "wins": 2}]
 
 
