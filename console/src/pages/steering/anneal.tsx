@@ -3,6 +3,7 @@ import { post, ask as request } from "../../api/client";
 import { anneal } from "../../api/live";
 import type { AnnealNow, Finding, Operation } from "../../api/types";
 import { ActButton } from "../../components/act";
+import { NumberField } from "../../components/number";
 import { number } from "../../text";
 
 const LIVE = ["ramping", "gate", "held", "waiting"];
@@ -58,7 +59,7 @@ function Begin() {
     <label>Name <input value={name} onInput={(e) => setName(e.currentTarget.value)} /></label>
     <label>Key of the game <input value={key} onInput={(e) => setKey(e.currentTarget.value)} /></label>
     <label>New value <input value={value} onInput={(e) => setValue(e.currentTarget.value)} /></label>
-    <label>over versions <input type="number" min="1" value={versions} onInput={(e) => setVersions(Number(e.currentTarget.value))} /></label>
+    <NumberField label="over versions" min={1} value={versions} onChange={setVersions} />
     <ActButton disabled={value.trim() ? "" : "say what is to change"} act={{ verb: "Begin anneal", reasoned: true,
       says: <p>game.{key} becomes {value} in a growing share of games, from none to all over {versions} versions, while the guard watches.</p>,
       rehearse: async () => {
@@ -87,7 +88,7 @@ export function Anneal() {
       {!over && <div class="row">
         <ActButton act={word("Hold", "hold", "The share stays where it is, past a pass as well.")} />
         <ActButton act={word("Go on", "resume", "The share grows on from where it is.")} />
-        <label>share <input type="number" min="0" max="100" value={share} onInput={(e) => setShare(Number(e.currentTarget.value))} /> %</label>
+        <NumberField label="share" unit="%" min={0} max={100} step="any" value={share} onChange={setShare} />
         <ActButton act={word("Set share", "share", `The share becomes ${share} %, and is held there.`, false, { share: share / 100 }, "PUT")} />
         <ActButton act={word("Promote", "promote", "The change becomes the game, whatever the guard says.", true)} />
         <ActButton act={word("Abort", "abort", "No game has the change any more; the weights are what they have become.", true)} />

@@ -5,6 +5,7 @@ import { moved } from "../../api/live";
 import { overview } from "../../api/run";
 import type { Page, Schedule, ScheduleChange, ScheduleState } from "../../api/types";
 import { ActButton } from "../../components/act";
+import { NumberField } from "../../components/number";
 import { clock, number } from "../../text";
 
 const NAMES = ["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds", "scripted_fraction",
@@ -97,12 +98,12 @@ function Editor({ name }: { name: string }) {
                         epoch: overview.value?.epoch ?? null });
   const put = (parameters: Record<string, boolean>, reason = "") => request("PUT", `schedules/${name}`,
     { body: { ...body(), reason }, match: tag, parameters }).then((a) => a.json() as Promise<ScheduleState>);
-  const field = (key: keyof Wish, label: string, step: string) => <label>{label} <input type="number" step={step} min="0"
-    value={wish[key]} onInput={(e) => { const v = Number(e.currentTarget.value); if (Number.isFinite(v)) setWish({ ...wish, [key]: v }); }} /></label>;
+  const field = (key: keyof Wish, label: string, step: number | "any") =>
+    <NumberField label={label} step={step} min={0} value={wish[key]} onChange={(value) => setWish({ ...wish, [key]: value })} />;
   return <>
     <Curve now={positionOf(now)} schedule={now.schedule} wish={wish} onWish={setWish} />
     <div class="row">
-      {field("start", `from ${word(now.schedule)}`, "1")}{field("length", `over ${word(now.schedule)}s`, "1")}{field("to", "to", "any")}
+      {field("start", `from ${word(now.schedule)}`, 1)}{field("length", `over ${word(now.schedule)}s`, 1)}{field("to", "to", "any")}
       <ActButton act={{ verb: "Change schedule", reasoned: true,
         says: <p>{name.replaceAll("_", " ")}: from {number(now.value, 6)} now to <b>{number(wish.to, 6)}</b>, from {word(now.schedule)} {wish.start} over {wish.length} {word(now.schedule)}s. What was planned from there on is dropped.</p>,
         rehearse: async () => {
