@@ -7,17 +7,19 @@ export function number(value: unknown, digits = 2): string {
   return value.toLocaleString("en-GB", { maximumFractionDigits: size >= 1000 ? 0 : digits });
 }
 
-/** A stretch of seconds: "3 d 4 h", "12 min". */
+/** A share as a percentage: 0.004 is "0.4 %". */
+export const percent = (share: number, digits = 1): string => `${(100 * share).toFixed(digits)} %`;
+
+/** A duration: "3 d 4 h", "12 min". */
 export function span(seconds: number): string {
-  const s = Math.max(0, Math.round(seconds));
+  const s = Math.max(0, Math.round(seconds)), minutes = Math.round(s / 60), hours = Math.round(s / 3600);
   if (s < 90) return `${s} s`;
-  if (s < 5400) return `${Math.round(s / 60)} min`;
-  if (s < 2 * 86400) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.round((s % 86400) / 3600)} h`;
+  if (s < 5400) return `${minutes} min`;
+  if (s < 2 * 86400) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-export function clock(at: number): string {
+/** Date and time of a moment, in seconds since the epoch, in the browser's time zone. */
+export function dateTime(at: number): string {
   return new Date(at * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }
-
-export const ago = (at: number, now = Date.now() / 1000): string => `${span(now - at)} ago`;

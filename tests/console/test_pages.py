@@ -195,6 +195,8 @@ def test_the_league_shows_how_often_each_version_is_drawn(watched: Watched, rest
     cells = page.get_by_role("region", name="Opponent pool").locator("tbody tr td:nth-child(2)")
     expect(cells).to_have_count(45)
     assert sum(float(text.removesuffix(" %")) for text in cells.all_inner_texts()) == pytest.approx(100, abs=2.5)
+    for text in cells.all_inner_texts():
+        assert re.fullmatch(r"\d+\.\d %", text), text  # small shares as well
 
 
 def test_as_viewer_every_act_is_refused(browser: Browser, rest: LiveController) -> None:

@@ -40,6 +40,9 @@ def test_pausing_asks_for_one_confirmation(watched: Watched, rest: LiveControlle
     expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("pausing")
     now = rest.state.status()
     assert now is not None and (now.who, now.reason) == ("ada", "a look")
+    lasting = page.get_by_text(re.compile(r"It is pausing for \d+ s, by ada: a look"))
+    before = lasting.inner_text()
+    expect(lasting).not_to_have_text(before)  # nothing else changes meanwhile
     act(page, "Resume")
     expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("running")
 

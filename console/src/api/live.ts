@@ -14,7 +14,7 @@ export const operations = signal<readonly Operation[]>([]);
 export const rehearsed = signal<Rehearsed>({ worker: null, items: [] });
 export const anneal = signal<AnnealNow | null>(null);
 export const services = signal<readonly Instance[]>([]);
-export const league = signal<readonly Opponent[]>([]);
+export const league = signal<Slice<Opponent>>({ items: [], total: 0, next: null });
 export const ratings = signal<readonly Rating[]>([]);
 export const branches = signal<readonly Branch[]>([]);
 /** Grows with every event, and once with each connection: what came before its first look it does not tell. */
@@ -67,7 +67,7 @@ export function connect(): void {
   on<Rehearsed>("rehearsals", (v) => { rehearsed.value = v; });
   on<AnnealNow | null>("anneal", (v) => { anneal.value = v; });
   on<Instance[]>("services", (v) => { services.value = v; });
-  on<Slice<Opponent>>("league", (v) => { league.value = v.items; });
+  on<Slice<Opponent>>("league", (v) => { league.value = v; });
   on<Page<Rating>>("ratings", (v) => { ratings.value = v.items; moved.value += 1; });
   on<Slice<Branch>>("branches", (v) => { branches.value = v.items; });
   on<string>("build", (v) => { served.value = v; });

@@ -1,7 +1,7 @@
 import { services } from "../api/live";
 import { overview } from "../api/run";
 import { number, span } from "../text";
-import { useEffect, useState } from "preact/hooks";
+import { useNow } from "./now";
 
 const SHOWN = 6;
 
@@ -12,9 +12,7 @@ function told(stats: Record<string, unknown>): string {
 
 /** Who is alive, since when, and what each says of itself. */
 export function Services() {
-  const [now, setNow] = useState(Date.now() / 1000);
-  useEffect(() => { const t = setInterval(() => setNow(Date.now() / 1000), 1000); return () => clearInterval(t); }, []);
-  const drift = overview.value?.drift ?? [];
+  const now = useNow(), drift = overview.value?.drift ?? [];
   return <section class="card"><h2>Services</h2>
     <div class="scroll" tabIndex={0} role="region" aria-label="Services"><table>
       <thead><tr><th>service</th><th>up for</th><th>heartbeat</th><th>says</th></tr></thead>

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { branches } from "../api/live";
 import type { Mark } from "../api/types";
 import { MARKS, known, marks, moment, point, show, stretch } from "../timeline";
-import { clock, span } from "../text";
+import { dateTime, span } from "../text";
 
 const LAST: readonly [string, number][] = [["1 h", 3600], ["6 h", 6 * 3600], ["1 d", 86400], ["7 d", 7 * 86400]];
 const SIDE_BY_SIDE = 60;
@@ -51,7 +51,7 @@ export function TimeBar() {
   return <section class="timebar card" aria-label="Time line">
     <div class="row">
       <b>{span(range.to - range.from)}</b>
-      <span class="quiet">{clock(range.from)} to {stretch.value ? clock(range.to) : "now"}</span>
+      <span class="quiet">{dateTime(range.from)} to {stretch.value ? dateTime(range.to) : "now"}</span>
       <span class="spring" />
       <button type="button" onClick={() => move(-0.5)} aria-label="Earlier">‹</button>
       <button type="button" onClick={() => move(0.5)} aria-label="Later">›</button>
@@ -76,7 +76,7 @@ export function TimeBar() {
 
 function MarkButton({ group, left }: { group: Mark[]; left: number }) {
   const first = group[0] as Mark;
-  const words = group.map((m) => `${clock(m.at)}: ${m.label}${m.who ? `, ${m.who}` : ""}`).join("\n");
+  const words = group.map((m) => `${dateTime(m.at)}: ${m.label}${m.who ? `, ${m.who}` : ""}`).join("\n");
   return <button type="button" class={`mark mark-${first.kind}`} style={{ left: `${left}%` }} title={words}
                  aria-label={words} aria-pressed={moment.value !== null && Math.abs(moment.value - first.at) < 1}
                  onClick={() => point(moment.value !== null && Math.abs(moment.value - first.at) < 1 ? null : first.at)}>

@@ -12,7 +12,7 @@ import { Viewer } from "../games/view/viewer.tsx";
 import { told } from "../pages/events/told";
 import { SHEETS, ratingPictures } from "../pages/run/pictures";
 import { theme, turn } from "../shell/theme";
-import { clock } from "../text";
+import { dateTime } from "../text";
 import { known, marks } from "../timeline";
 import { film, report } from "./data";
 
@@ -46,7 +46,7 @@ function Film() {
 
 function ReportPage() {
   return <>
-    <header class="bar"><span class="brand">Five</span><span class="run-name">{report.name}</span><span class="quiet">made {clock(report.made)}</span>
+    <header class="bar"><span class="brand">Five</span><span class="run-name">{report.name}</span><span class="quiet">made {dateTime(report.made)}</span>
       <span class="spring" /><button type="button" onClick={turn} aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}>{theme.value === "dark" ? "☀" : "☾"}</button></header>
     <main id="content">
       <h1>{report.name}</h1>
@@ -58,7 +58,7 @@ function ReportPage() {
       <h2>Events</h2>
       <div class="scroll tall card" tabIndex={0} role="region" aria-label="Events"><table>
         <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
-        <tbody>{report.events.map((e) => <tr key={e.id}><td class="no-wrap">{clock(e.at)}</td><td>{e.who}</td><td class="no-wrap">{e.what}</td>
+        <tbody>{report.events.map((e) => <tr key={e.id}><td class="no-wrap">{dateTime(e.at)}</td><td>{e.who}</td><td class="no-wrap">{e.what}</td>
           <td class="quiet">{told(e.details)}</td></tr>)}</tbody></table></div>
     </main>
   </>;

@@ -3,10 +3,10 @@ import { Problem, get } from "../../api/client";
 import { moved } from "../../api/live";
 import { Link } from "../../shell/link";
 import { note } from "../../shell/route";
-import { number } from "../../text";
+import { number, percent } from "../../text";
 import { Reliability, Support, pairText } from "./known";
 import type { Calibration, Draft, Table, Team } from "./state";
-import { ban, banned, begin, dire, order, percent, pick, radiant, said, side, table, undo } from "./state";
+import { ban, banned, begin, dire, order, pick, radiant, said, side, table, undo } from "./state";
 import "./draft.css";
 
 const NAMES: Record<Team, string> = { R: "Radiant", D: "Dire" };

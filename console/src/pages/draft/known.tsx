@@ -1,7 +1,7 @@
 // Evidence for the numbers: how often heroes met in training, and how often the win head was right.
-import { number } from "../../text";
+import { number, percent } from "../../text";
 import type { Calibration, Draft, PairOfHeroes } from "./state";
-import { percent, said } from "./state";
+import { said } from "./state";
 
 export function pairText(pair: PairOfHeroes | null): string {
   return pair ? `${pair.allied ? "with" : "against"} ${said(pair.other)}: ${number(pair.games, 0)}` : "–";

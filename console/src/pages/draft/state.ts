@@ -56,4 +56,3 @@ export function begin(): void {
 
 /** "queen_of_pain" as people read it. */
 export const said = (hero: string): string => hero.replaceAll("_", " ");
-export const percent = (p: number, digits = 1): string => `${(100 * p).toFixed(digits)} %`;

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { Link } from "../../shell/link";
 import { note, query } from "../../shell/route";
-import { clock } from "../../text";
+import { dateTime } from "../../text";
 import { follow, more, older, rows, trouble } from "./rows";
 import { told } from "./told";
 
@@ -26,7 +26,7 @@ export function EventsPage() {
     <div class="scroll card" tabIndex={0} role="region" aria-label="Events"><table>
       <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
       <tbody>{shown.map((e) => <tr key={e.id}>
-        <td class="no-wrap"><Link to={`/?at=${e.at.toFixed(0)}`}>{clock(e.at)}</Link></td>
+        <td class="no-wrap"><Link to={`/?at=${e.at.toFixed(0)}`}>{dateTime(e.at)}</Link></td>
         <td>{e.who}</td><td class="no-wrap">{e.what}</td><td class="quiet">{told(e.details)}</td></tr>)}</tbody></table></div>
     {older.value && <p><button type="button" onClick={() => void more()}>Older</button></p>}
   </>;

@@ -4,7 +4,7 @@ import { anneal } from "../../api/live";
 import type { AnnealNow, Finding, Operation } from "../../api/types";
 import { ActButton } from "../../components/act";
 import { NumberField } from "../../components/number";
-import { number } from "../../text";
+import { number, percent } from "../../text";
 
 const LIVE = ["ramping", "gate", "held", "waiting"];
 
@@ -42,7 +42,7 @@ function word(verb: string, path: string, says: string, danger = false, body?: u
   return { verb, danger, says: <p>{says}</p>,
     rehearse: async () => {
       const then = await (await request(method, `anneal/${path}`, { body, parameters: { dry_run: true } })).json() as AnnealNow;
-      return <p>It would be <b>{then.anneal.state}</b>, at a share of {number(100 * then.share, 1)} %.</p>;
+      return <p>It would be <b>{then.anneal.state}</b>, at a share of {percent(then.share)}.</p>;
     },
     carryOut: () => request(method, `anneal/${path}`, { body }) };
 }
@@ -78,13 +78,13 @@ export function Anneal() {
   const over = !now || !(LIVE.includes(now.anneal.state) || ["holding", "failed"].includes(now.anneal.state));
   return <section class="card"><h2>Anneal</h2>
     {now && <>
-      <p><b>{now.anneal.id}</b>: {now.anneal.state}, {number(100 * now.share, 1)} % of games, try {now.anneal.attempt}. Base: version {now.anneal.base}.
+      <p><b>{now.anneal.id}</b>: {now.anneal.state}, {percent(now.share)} of games, try {now.anneal.attempt}. Base: version {now.anneal.base}.
         <br /><span class="quiet">The guard: {now.verdict}. {now.reason}</span></p>
       <progress max={1} value={now.share} aria-label="share of games with the change" />
       <p class="quiet"><code>{JSON.stringify(now.anneal.overrides)}</code></p>
       <div class="columns">{now.findings.map((f) => <Rule key={f.rule} finding={f} />)}</div>
-      <p class="quiet">A harmless change is called harmful in at most {number(100 * now.guard_power.false_alarm, 1)} % of tries; a loss of {number(now.guard_power.loss, 2)} is
-        caught in {Object.entries(now.guard_power.caught).map(([k, v]) => `${number(100 * v, 0)} % (${k})`).join(", ")}.</p>
+      <p class="quiet">A harmless change is called harmful in at most {percent(now.guard_power.false_alarm)} of tries; a loss of {number(now.guard_power.loss, 2)} is
+        caught in {Object.entries(now.guard_power.caught).map(([k, v]) => `${percent(v, 0)} (${k})`).join(", ")}.</p>
       {!over && <div class="row">
         <ActButton act={word("Hold", "hold", "The share stays where it is, past a pass as well.")} />
         <ActButton act={word("Go on", "resume", "The share grows on from where it is.")} />

@@ -1,7 +1,8 @@
 import { post } from "../../api/client";
 import { overview } from "../../api/run";
 import { ActButton } from "../../components/act";
-import { ago } from "../../text";
+import { useNow } from "../../components/now";
+import { span } from "../../text";
 
 interface StatusNow { status: string }
 
@@ -27,9 +28,9 @@ function act(verb: "pause" | "resume" | "stop") {
 
 /** The run as a whole: what it is doing, and the three words for it. */
 export function Control() {
-  const now = overview.value;
+  const now = overview.value, time = useNow();
   return <section class="card"><h2>The run</h2>
-    {now && <p>It is <b>{now.status}</b>, since {ago(now.since)}, by {now.by}{now.reason ? `: ${now.reason}` : "."}</p>}
+    {now && <p>It is <b>{now.status}</b> for {span(time - now.since)}, by {now.by}{now.reason ? `: ${now.reason}` : "."}</p>}
     {now && now.waiting_for.length > 0 && <p class="warn">Not at rest yet: {now.waiting_for.join(", ")}.</p>}
     <p class="buttons"><ActButton act={act("pause")} /><ActButton act={act("resume")} /><ActButton act={act("stop")} /></p>
   </section>;

@@ -2,11 +2,12 @@ import { post } from "../../api/client";
 import { operations } from "../../api/live";
 import type { Operation, Step } from "../../api/types";
 import { ActButton } from "../../components/act";
-import { ago, number, span } from "../../text";
+import { useNow } from "../../components/now";
+import { number, span } from "../../text";
 
-function took(step: Step): string {
+function took(step: Step, now: number): string {
   if (!step.started_at) return "";
-  return span((step.ended_at ?? Date.now() / 1000) - step.started_at);
+  return span((step.ended_at ?? now) - step.started_at);
 }
 
 /** Numbers of a step's result, in a line. */
@@ -15,21 +16,21 @@ function found(result: Record<string, unknown>): string {
     .map(([k, v]) => `${k} ${typeof v === "number" ? number(v, 4) : String(v).slice(0, 40)}`).join(" · ");
 }
 
-export function Steps({ steps }: { steps: readonly Step[] }) {
+function Steps({ steps, now }: { steps: readonly Step[]; now: number }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label="Steps"><table>
     <thead><tr><th>step</th><th>state</th><th>attempt</th><th>took</th><th>waits for</th><th>last error or result</th></tr></thead>
     <tbody>{steps.map((s) => <tr key={s.name} class={`step-${s.state}`}>
-      <td>{s.name}</td><td>{s.state}</td><td>{s.attempt || ""}</td><td>{took(s)}</td><td>{s.waiting_for.join(", ")}</td>
+      <td>{s.name}</td><td>{s.state}</td><td>{s.attempt || ""}</td><td>{took(s, now)}</td><td>{s.waiting_for.join(", ")}</td>
       <td class={s.error ? "bad" : "quiet"}>{s.error || found(s.result)}</td></tr>)}</tbody></table></div>;
 }
 
 function One({ operation, open }: { operation: Operation; open: boolean }) {
-  const over = operation.ended_at !== null;
+  const now = useNow(), over = operation.ended_at !== null;
   const path = `operations/${operation.id}`;
   return <details open={open}>
-    <summary><b>{operation.kind}</b> {operation.request.name} · {operation.state} · {operation.who}, {ago(operation.created_at)}</summary>
+    <summary><b>{operation.kind}</b> {operation.request.name} · {operation.state} · {operation.who}, {span(now - operation.created_at)} ago</summary>
     {operation.outcome && <p>{operation.outcome}</p>}
-    <Steps steps={operation.steps} />
+    <Steps steps={operation.steps} now={now} />
     {!over && <p class="buttons">
       {operation.request.hold && <ActButton act={{ verb: "Continue", reasoned: true,
         says: <p>What comes next is the publishing: after it there is no way back but a revert.</p>,

@@ -4,7 +4,8 @@ import { post } from "../../api/client";
 import { rehearsed } from "../../api/live";
 import type { Rehearsal } from "../../api/types";
 import { ActButton } from "../../components/act";
-import { ago, number } from "../../text";
+import { useNow } from "../../components/now";
+import { percent, span } from "../../text";
 
 const OPEN = new Set(["waiting", "preparing", "warming", "learning", "playing"]);
 
@@ -56,17 +57,16 @@ function where(r: Rehearsal): { says: string; done?: number; of?: number } {
 }
 
 function Result({ result }: { result: NonNullable<Rehearsal["result"]> }) {
-  const percent = (x: number) => number(100 * x, 0);
   return <p class={result.worse ? "bad" : "good"}>Won {result.won}, drawn {result.drawn}, lost {result.lost}
-    {" "}against the version before; score {percent(result.score)} % ({percent(result.low)} to {percent(result.high)} %, 95 % confidence):
+    {" "}against the version before; score {percent(result.score, 0)} ({(100 * result.low).toFixed(0)} to {percent(result.high, 0)}, 95 % confidence):
     {" "}{result.worse ? "worse than before" : result.low > 0.5 ? "better than before" : "not worse, as far as these games tell"}.</p>;
 }
 
 function One({ r }: { r: Rehearsal }) {
-  const now = where(r), open = OPEN.has(r.state), path = `surgery/rehearsals/${r.id}`;
+  const time = useNow(), now = where(r), open = OPEN.has(r.state), path = `surgery/rehearsals/${r.id}`;
   return <div>
     <p><b>Rehearsal of {r.name}</b>, <span role="status">{now.says}</span> <span class="quiet">
-      · {r.who}{r.by === "command" ? ", by the command" : ""}, {ago(r.asked_at)}{r.fork && ` · fork ${r.fork}`}</span></p>
+      · {r.who}{r.by === "command" ? ", by the command" : ""}, {span(time - r.asked_at)} ago{r.fork && ` · fork ${r.fork}`}</span></p>
     {now.of !== undefined && <progress max={Math.max(now.of, 1)} value={now.done} aria-label={now.says} />}
     {r.result && <Result result={r.result} />}
     {r.error && <p class="bad pre">{r.error}</p>}

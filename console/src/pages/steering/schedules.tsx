@@ -6,7 +6,7 @@ import { overview } from "../../api/run";
 import type { Page, Schedule, ScheduleChange, ScheduleState } from "../../api/types";
 import { ActButton } from "../../components/act";
 import { NumberField } from "../../components/number";
-import { clock, number } from "../../text";
+import { dateTime, number } from "../../text";
 
 const NAMES = ["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds", "scripted_fraction",
   "scripted_bot", "game_seconds", "middle_fraction", "building_health"] as const;
@@ -125,7 +125,7 @@ function History() {
   return <div class="scroll" tabIndex={0} role="region" aria-label="Changes of schedules"><table>
     <thead><tr><th>when</th><th>who</th><th>schedule</th><th>to</th><th>why</th><th><span class="sr">take back</span></th></tr></thead>
     <tbody>{page.map((c) => { const ramp = c.after.ramps[c.after.ramps.length - 1]; return <tr key={c.id}>
-      <td class="no-wrap">{clock(c.at)}</td><td>{c.who}</td><td>{c.name.replaceAll("_", " ")}</td>
+      <td class="no-wrap">{dateTime(c.at)}</td><td>{c.who}</td><td>{c.name.replaceAll("_", " ")}</td>
       <td>{ramp ? `${number(ramp.to, 6)} by ${word(c.after)} ${ramp.start + ramp.length}` : number(c.after.initial, 6)}</td><td>{c.reason}</td>
       <td><ActButton act={{ verb: "Take back", reasoned: true,
         says: <p>From two versions ahead on, {c.name.replaceAll("_", " ")} is what it was before this change.</p>,
