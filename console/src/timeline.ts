@@ -12,7 +12,7 @@ const asked = (name: string): number | null => {
   return Number.isFinite(found) ? found : null;
 };
 
-/** The stretch that is shown, in seconds since the epoch; null: all of the run, up to now. */
+/** The range that is shown, in seconds since the epoch; null: all of `known`. */
 export const stretch = computed<Stretch | null>(() => {
   const from = asked("from"), to = asked("to");
   return from !== null && to !== null && to > from ? { from, to } : null;
@@ -30,10 +30,17 @@ export function point(at: number | null): void {
   note({ at: at === null ? null : at.toFixed(0) });
 }
 
-/** First and last moment of which something is known. */
-export const known = signal<Stretch | null>(null);
-
+/** Marks, oldest first. */
 export const marks = signal<readonly Mark[]>([]);
+
+/** Range of the records of all series; null before the first. */
+export const recorded = signal<Stretch | null>(null);
+
+/** Range of the whole time line: a run that failed or was paused has marks after its last record. */
+export const known = computed<Stretch | null>(() => {
+  const range = recorded.value, all = marks.value;
+  return range && { from: Math.min(range.from, all[0]?.at ?? Infinity), to: Math.max(range.to, all[all.length - 1]?.at ?? 0) };
+});
 
 export async function readMarks(): Promise<void> {
   marks.value = await get<Mark[]>("console/timeline");

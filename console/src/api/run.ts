@@ -19,8 +19,11 @@ export interface Overview {
   record_revision: number;
   publisher: string | null;
   drift: { key: string; file: unknown; record: unknown }[];
+  /** Seconds without a new version; 0 while versions arrive in time. */
+  stalled_seconds: number;
   waiting_for: string[];
   faults: Record<string, string>;
 }
 
-export const overview = signal<Overview | null>(null);
+/** undefined: not received yet; null: the run does not exist. */
+export const overview = signal<Overview | null | undefined>(undefined);

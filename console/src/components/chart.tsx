@@ -163,11 +163,10 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
     const made = new uPlot(options(picture, Math.max(element.clientWidth, 200), () => gaps.current),
                            [[], ...picture.curves.flatMap(() => [[], [], [], []])] as uPlot.AlignedData, element);
     plot.current = made;
-    sync.sub(made);
     made.hooks.setCursor = [(p) => told(p.cursor.idx ?? null)];
     const sizes = new ResizeObserver(() => made.setSize({ width: Math.max(element.clientWidth, 200), height: HEIGHT }));
     sizes.observe(element);
-    return () => { sizes.disconnect(); sync.unsub(made); made.destroy(); plot.current = null; };
+    return () => { sizes.disconnect(); made.destroy(); plot.current = null; };
   }, [picture, shade]);
 
   useEffect(() => {

@@ -51,7 +51,7 @@ export function TimeBar() {
   return <section class="timebar card" aria-label="Time line">
     <div class="row">
       <b>{span(range.to - range.from)}</b>
-      <span class="quiet">{dateTime(range.from)} to {stretch.value ? dateTime(range.to) : "now"}</span>
+      <span class="quiet">{dateTime(range.from)} to {dateTime(range.to)}</span>
       <span class="spring" />
       <button type="button" onClick={() => move(-0.5)} aria-label="Earlier">‹</button>
       <button type="button" onClick={() => move(0.5)} aria-label="Later">›</button>

@@ -13,7 +13,7 @@ import { told } from "../pages/events/told";
 import { SHEETS, ratingPictures } from "../pages/run/pictures";
 import { theme, turn } from "../shell/theme";
 import { dateTime } from "../text";
-import { known, marks } from "../timeline";
+import { marks, recorded } from "../timeline";
 import { film, report } from "./data";
 
 const TERMS = 6; // maximum number of lines in a chart
@@ -65,7 +65,7 @@ function ReportPage() {
 }
 
 const ends = (Object.values(report.curves)).flatMap((c) => (c.first !== null && c.last !== null ? [c.first, c.last] : []));
-if (ends.length) known.value = { from: Math.min(...ends), to: Math.max(...ends) };
+if (ends.length) recorded.value = { from: Math.min(...ends), to: Math.max(...ends) };
 marks.value = report.marks;
 branches.value = report.branches;
 const root = document.getElementById("page");

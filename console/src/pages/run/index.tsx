@@ -1,48 +1,41 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useSignalEffect } from "@preact/signals";
 import type { Curves, Kind } from "../../api/curves";
 import { curves } from "../../api/curves";
-import { bottleneck, moved } from "../../api/live";
+import { bottleneck } from "../../api/live";
 import { overview } from "../../api/run";
+import { who } from "../../api/session";
 import type { Picture } from "../../components/chart";
 import { Chart } from "../../components/chart";
+import { useRefresh } from "../../components/refresh";
 import { Services } from "../../components/services";
 import { TimeBar } from "../../components/timebar";
-import { number } from "../../text";
-import { known, readMarks, stretch } from "../../timeline";
+import { number, span } from "../../text";
+import { readMarks, recorded, stretch } from "../../timeline";
 import { SHEETS, fieldsOf, ratingPictures } from "./pictures";
 
 const POINTS = 400;
-const AGAIN_MS = 4000;  // minimum time between two requests for the same curves
+const AGAIN_MS = 4000;  // minimum time between two requests for the same curves or marks
 
-/** Curves that are asked for again when there is something new, or another stretch is shown. */
+/** Curves, read again after new versions and events, and when another range is shown. */
 function useCurves(kind: Kind, fields: readonly string[]): Curves | null {
   const [found, setFound] = useState<Curves | null>(null);
-  const state = useRef({ asked: 0, timer: 0, gone: false, key: "" });
-  const key = fields.join(",");
+  const newest = useRef(0);  // number of the newest request: answers to earlier ones are ignored
+  const key = fields.join(","), range = stretch.value;
   const read = () => {
-    const s = state.current;
-    s.timer = 0;
-    s.asked = Date.now();
-    const range = stretch.peek();
+    const number = ++newest.current;
     curves(kind, fields, POINTS, range?.from ?? null, range?.to ?? null).then((data) => {
-      if (s.gone) return;
+      if (number !== newest.current) return;
       if (data.first !== null && data.last !== null) {
-        const now = known.peek();
-        const next = { from: Math.min(now?.from ?? Infinity, data.first), to: Math.max(now?.to ?? 0, data.last) };
-        if (next.from !== now?.from || next.to !== now?.to) known.value = next;
+        const before = recorded.peek();
+        const next = { from: Math.min(before?.from ?? Infinity, data.first), to: Math.max(before?.to ?? 0, data.last) };
+        if (next.from !== before?.from || next.to !== before?.to) recorded.value = next;
       }
       setFound(data);
-    }).catch(() => { /* the header says that the connection is lost; it is asked again */ });
+    }).catch(() => { if (number === newest.current) refresh(); });
   };
-  useEffect(() => () => { state.current.gone = true; clearTimeout(state.current.timer); }, []);
-  useEffect(read, [key]);
-  useSignalEffect(() => { stretch.value; read(); });
-  useSignalEffect(() => {
-    moved.value;
-    const s = state.current;
-    if (!s.timer) s.timer = window.setTimeout(read, Math.max(0, s.asked + AGAIN_MS - Date.now()));
-  });
+  const refresh = useRefresh(read, AGAIN_MS);
+  useEffect(read, [key, range?.from, range?.to]);
+  useEffect(() => () => { newest.current = -1; }, []);
   return found;
 }
 
@@ -66,7 +59,8 @@ function RatingSheet() {
 
 function Figures() {
   const now = overview.value;
-  if (!now) return <p class="quiet">Asking the controller…</p>;
+  if (now === undefined) return <p class="quiet">Asking the controller…</p>;
+  if (now === null) return <p class="warn">Run {who.value?.run} does not exist in the controller's store yet.</p>;
   const versions = now.newest.versions ?? {}, rating = now.newest.ratings ?? {};
   const figures: [string, string][] = [
     ["version", now.version === null ? "none yet" : String(now.version)],
@@ -80,6 +74,7 @@ function Figures() {
   return <>
     <dl class="facts">{figures.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
       <div class="wide"><dt>bottleneck</dt><dd class="words">{bottleneck.value || "–"}</dd></div></dl>
+    {now.stalled_seconds > 0 && <p class="bad">No new version for {span(now.stalled_seconds)}: the figures are of the last one.</p>}
     {Object.entries(now.faults ?? {}).map(([name, why]) =>
       <p key={name} class="warn">{name} {why}; the run goes on.</p>)}
   </>;
@@ -87,7 +82,9 @@ function Figures() {
 
 /** The run as a whole: its figures, its charts on one time line, its services. */
 export function RunPage() {
-  useSignalEffect(() => { moved.value; void readMarks().catch(() => undefined); });
+  const read = () => { readMarks().catch(() => refresh()); };
+  const refresh = useRefresh(read, AGAIN_MS);
+  useEffect(read, []);
   return <>
     <h1 class="sr">Run</h1>
     <Figures />

@@ -1,15 +1,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask as request } from "../../api/client";
-import { get } from "../../api/client";
-import { moved } from "../../api/live";
+import { ask as request, get } from "../../api/client";
 import { overview } from "../../api/run";
 import type { Page, Schedule, ScheduleChange, ScheduleState } from "../../api/types";
 import { ActButton } from "../../components/act";
 import { NumberField } from "../../components/number";
+import { useRefresh } from "../../components/refresh";
 import { dateTime, number } from "../../text";
 
 const NAMES = ["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds", "scripted_fraction",
   "scripted_bot", "game_seconds", "middle_fraction", "building_health"] as const;
+const AGAIN_MS = 2000;  // minimum time between two requests for the same schedule or history
 const WIDTH = 640, HEIGHT = 170, LEFT = 60, BOTTOM = 24;
 
 /** A schedule's value at a position in its unit, as five.agent.schedules has it: linear from ramp to ramp. */
@@ -87,11 +87,12 @@ function Editor({ name }: { name: string }) {
   const read = (keep: boolean) => request("GET", `schedules/${name}`).then(async (answer) => {
     const now = await answer.json() as ScheduleState;
     setState({ now, tag: answer.headers.get("ETag") ?? "" });
-    if (!keep) setWish({ start: nextStart(now), length: now.schedule.unit === "hero_steps" ? 50 * (now.next_start - now.hero_steps) : 100, to: now.value });
-  }).catch((error: Error) => setTrouble(error.message));
+    setTrouble("");
+    setWish((before) => keep && before ? before : {
+      start: nextStart(now), length: now.schedule.unit === "hero_steps" ? 50 * (now.next_start - now.hero_steps) : 100, to: now.value });
+  }).catch((error: Error) => { setTrouble(error.message); refresh(); });
+  const refresh = useRefresh(() => void read(true), AGAIN_MS);
   useEffect(() => { void read(false); }, [name]);
-  const moves = moved.value;
-  useEffect(() => { const t = setTimeout(() => void read(true), 3000); return () => clearTimeout(t); }, [moves]);
   if (!state || !wish) return <p class="quiet">{trouble || "Asking…"}</p>;
   const { now, tag } = state;
   const body = () => ({ start: Math.max(wish.start, nextStart(now)), length: wish.length, to: wish.to,
@@ -101,6 +102,7 @@ function Editor({ name }: { name: string }) {
   const field = (key: keyof Wish, label: string, step: number | "any") =>
     <NumberField label={label} step={step} min={0} value={wish[key]} onChange={(value) => setWish({ ...wish, [key]: value })} />;
   return <>
+    {trouble && <p class="bad" role="alert">{trouble}</p>}
     <Curve now={positionOf(now)} schedule={now.schedule} wish={wish} onWish={setWish} />
     <div class="row">
       {field("start", `from ${word(now.schedule)}`, 1)}{field("length", `over ${word(now.schedule)}s`, 1)}{field("to", "to", "any")}
@@ -115,12 +117,11 @@ function Editor({ name }: { name: string }) {
 }
 
 function History() {
-  const [page, setPage] = useState<ScheduleChange[]>([]);
-  const moves = moved.value;
-  useEffect(() => {
-    const t = setTimeout(() => { void get<Page<ScheduleChange>>("schedules/history", { limit: 8 }).then((p) => setPage(p.items)).catch(() => undefined); }, 500);
-    return () => clearTimeout(t);
-  }, [moves]);
+  const [page, setPage] = useState<readonly ScheduleChange[] | null>(null);
+  const read = () => { get<Page<ScheduleChange>>("schedules/history", { limit: 8 }).then((p) => setPage(p.items)).catch(() => refresh()); };
+  const refresh = useRefresh(read, AGAIN_MS);
+  useEffect(read, []);
+  if (!page) return <p class="quiet">Asking…</p>;
   if (!page.length) return <p class="quiet">No schedule has been changed yet.</p>;
   return <div class="scroll" tabIndex={0} role="region" aria-label="Changes of schedules"><table>
     <thead><tr><th>when</th><th>who</th><th>schedule</th><th>to</th><th>why</th><th><span class="sr">take back</span></th></tr></thead>

@@ -1,0 +1,34 @@
+import { useEffect, useRef } from "preact/hooks";
+import { useSignalEffect } from "@preact/signals";
+import { moved } from "../api/live";
+
+/** Calls `read` after new versions and events, at most once in `ms`. Returns a function that requests one more call.
+ *
+ * A page that reconnects receives thousands of missed events at once, and a fast run a version a second.
+ */
+export function useRefresh(read: () => void, ms: number): () => void {
+  const state = useRef({ read, timer: 0, readAt: Date.now(), mounted: true, moved: moved.peek() }).current;
+  state.read = read;
+  const request = (): void => {
+    if (!state.mounted || state.timer) return;
+    state.timer = window.setTimeout(() => {
+      state.timer = 0;
+      state.readAt = Date.now();
+      state.read();
+    }, Math.max(0, state.readAt + ms - Date.now()));
+  };
+  useSignalEffect(() => {
+    if (moved.value === state.moved) return;
+    state.moved = moved.value;
+    request();
+  });
+  useEffect(() => {
+    state.mounted = true;
+    return () => {
+      state.mounted = false;
+      clearTimeout(state.timer);
+      state.timer = 0;
+    };
+  }, []);
+  return request;
+}

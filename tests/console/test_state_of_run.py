@@ -1,0 +1,65 @@
+"""What the pages say of a run that is missing, stalled or failed, and how often they ask while it goes on."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.console.browser import PATIENCE, Watched
+from tests.console.seeded import seeded
+from tests.services.live_controller import OPERATOR, RUN, LiveController
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+
+def test_missing_run_is_reported(browser: Browser) -> None:
+    with seeded() as rest:
+        rest.state.redis.flushall()
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        expect(page.get_by_text(f"Run {RUN} does not exist")).to_be_visible()
+        watched.close()
+
+
+def test_stalled_run_is_reported(watched: Watched, rest: LiveController) -> None:
+    overview = {**rest.ask("GET", "/v1/status").json(), "stalled_seconds": 7199.6}
+    body = f"event: overview\ndata: {json.dumps(overview)}\n\n"
+    watched.page.route("**/v1/console/stream",
+                       lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    page = watched.log_in(rest, OPERATOR)
+    expect(page.get_by_text("No new version for 2 h 0 min")).to_be_visible()
+
+
+def test_time_line_shows_a_failure_after_the_last_record(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    lane = page.get_by_role("region", name="Time line")
+    expect(lane).to_be_visible()
+    rest.state.events.append("controller", "run.failed", {"reason": "the disk is full"})
+    expect(lane.get_by_role("button", name=re.compile("the disk is full"))).to_be_visible(timeout=10_000 * PATIENCE)
+
+
+def test_many_events_at_once_are_one_request(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    expect(page.get_by_role("region", name="Time line")).to_be_visible()
+    page.wait_for_timeout(1000 * PATIENCE)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    pipeline = rest.state.redis.pipeline(transaction=False)
+    for n in range(300):
+        pipeline.xadd(rest.state.keys.events, {"who": "grace", "what": "test.many", "details": json.dumps({"n": n})})
+    pipeline.execute()
+    page.wait_for_timeout(5000 * PATIENCE)
+    assert 1 <= sum(url.endswith("/v1/console/timeline") for url in asked) < 10
+
+
+def test_schedule_is_read_again_while_events_go_on(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    expect(page.get_by_role("button", name="Change schedule")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for n in range(12):  # two a second, more often than the schedule is read
+        rest.state.events.append("grace", "test.noted", {"n": n})
+        page.wait_for_timeout(500)
+    assert any(url.endswith("/v1/schedules/learning_rate") for url in asked)
