@@ -1,9 +1,11 @@
-"""The console's connection to the controller: silence, restarts behind a reverse proxy, and the end of a session."""
+"""The console's connection to the controller: silence, restarts behind a reverse proxy, upgrades, and the end of a
+session."""
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.console.browser import PATIENCE, Watched
+from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -34,6 +36,49 @@ def test_bad_gateway_does_not_end_the_session(watched: Watched, rest: LiveContro
     page.unroute(SESSION)
     page.unroute(STREAM)
     expect(lost).to_be_hidden(timeout=15_000 * PATIENCE)
+
+
+def test_page_that_cannot_be_loaded_offers_a_reload(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.locator(".facts").wait_for()
+    page.route("**/assets/**", lambda route: route.abort())  # as after an upgrade, whose files have other names
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="League").click()
+    expect(page.get_by_role("alert")).to_contain_text("could not be loaded")
+    page.unroute("**/assets/**")
+    page.get_by_role("button", name="Reload the console").click()
+    expect(page.get_by_role("heading", name="League")).to_be_visible()
+
+
+def test_failed_log_out_is_reported(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.route(SESSION, lambda route: route.abort())
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not logged out: the controller does not answer")
+    page.unroute(SESSION)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_refused_description_of_the_api_is_reported(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.route("**/openapi.json", lambda route: route.fulfill(status=429, json={"status": 429}))
+    watched.visit("/docs")
+    expect(page.get_by_role("alert")).to_contain_text("429")
+    expect(page.get_by_role("heading", name="REST API")).to_be_visible()
+
+
+def test_text_that_is_not_sent_survives_a_new_build(browser: Browser) -> None:
+    with seeded() as rest:
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/steering")
+        page.get_by_label("Plan", exact=True).fill("name: wider")
+        page.get_by_role("heading", name="Steering").click()  # the plan has no focus
+        rest.context.site.build = "another"
+        expect(page.get_by_text("A new console is there: reload")).to_be_visible()
+        page.wait_for_timeout(2000)  # longer than the page waits before it reloads
+        expect(page.get_by_label("Plan", exact=True)).to_have_value("name: wider")
+        watched.close()
 
 
 def test_page_of_an_ended_session_sends_no_more_requests(watched: Watched, rest: LiveController) -> None:

@@ -42,9 +42,10 @@ export async function begin(code: string): Promise<void> {
     took(await get<Who>("session"));
   } catch (error) {
     const ended = error instanceof Problem && error.status === 401;
-    if (!ended) trouble.value = (error as Error).message;
     // A controller that restarts behind a reverse proxy answers 502 for a while, which does not end the session.
-    if (ended || !who.value) loggedOut.value = true;
+    if (!ended && who.value) return;
+    if (!ended) trouble.value = (error as Error).message;
+    loggedOut.value = true;
   }
 }
 
@@ -58,7 +59,15 @@ export async function logIn(token: string): Promise<void> {
 }
 
 export async function logOut(): Promise<void> {
-  await ask("DELETE", "session");
+  try {
+    await ask("DELETE", "session");
+  } catch (error) {
+    if (!(error instanceof Problem && error.status === 401)) {
+      trouble.value = `Not logged out: ${(error as Error).message}`;
+      return;
+    }
+  }
   who.value = null;
+  trouble.value = "";
   loggedOut.value = true;
 }

@@ -4,7 +4,7 @@ import type { ComponentType } from "preact";
 import { loggedOut } from "../api/client";
 import { connect, disconnect, link, served } from "../api/live";
 import { overview } from "../api/run";
-import { begin, isLoggedIn, logOut, takeCode, who } from "../api/session";
+import { begin, isLoggedIn, logOut, takeCode, trouble, who } from "../api/session";
 import { ActDialog } from "../components/act";
 import type { PageDefinition } from "../pages";
 import { PAGES } from "../pages";
@@ -14,6 +14,8 @@ import { path } from "./route";
 import { theme, turn } from "./theme";
 
 const loaded = signal<ReadonlyMap<string, ComponentType>>(new Map());
+/** Path of the page whose script could not be loaded: the browser does not try again before the console is reloaded. */
+const missing = signal("");
 const STATUS_MARKS: Record<string, string> = { running: "▶", warming: "▶", paused: "‖", pausing: "‖", stopped: "■", stopping: "■", failed: "!" };
 
 void begin(takeCode());
@@ -22,10 +24,16 @@ effect(() => {
   else disconnect();
 });
 
-// A long-lived page reloads itself for a new build, once, unless an action is in progress.
+/** Whether a reload would interrupt somebody: an action, text that is not sent, a game that is played. */
+function isInUse(): boolean {
+  return document.querySelector("dialog[open], input:focus, [data-field]") !== null ||
+    [...document.querySelectorAll("textarea")].some((field) => field.value !== "");
+}
+
+// A long-lived page reloads itself for a new build, once.
 effect(() => {
   const next = served.value;
-  if (!next || next === __BUILD__ || document.querySelector("dialog[open], textarea:focus, input:focus")) return;
+  if (!next || next === __BUILD__ || isInUse()) return;
   if (sessionStorage.getItem("five-reloaded-for") === next) return;
   sessionStorage.setItem("five-reloaded-for", next);
   setTimeout(() => location.reload(), 1000);
@@ -40,11 +48,13 @@ function Page() {
   useEffect(() => {
     document.title = [page?.title, overview.value?.run, "Five"].filter(Boolean).join(" · ");
     if (!page || loaded.peek().has(page.path)) return;
-    void page.load().then((made) => { loaded.value = new Map(loaded.peek()).set(page.path, made); });
+    page.load().then((made) => { loaded.value = new Map(loaded.peek()).set(page.path, made); }, () => { missing.value = page.path; });
   }, [page, overview.value?.run]);
   if (!page) return <p>There is no such page. <Link to="/">The run</Link></p>;
   const Made = loaded.value.get(page.path);
-  return Made ? <Made /> : <p class="quiet">Loading…</p>;
+  if (Made) return <Made />;
+  if (missing.value !== page.path) return <p class="quiet">Loading…</p>;
+  return <p role="alert">This page could not be loaded. <button type="button" onClick={() => location.reload()}>Reload the console</button></p>;
 }
 
 export function App() {
@@ -59,9 +69,10 @@ export function App() {
       <nav aria-label="Pages">{PAGES.map((p) => <Link key={p.path} to={p.path} current={current() === p}>{p.title}</Link>)}</nav>
       <span class="spring" />
       {link.value === "lost" && <span class="bad" role="alert">connection lost, trying again</span>}
-      {served.value !== __BUILD__ && <button type="button" onClick={() => location.reload()}>A new console is there: reload</button>}
+      {served.value && served.value !== __BUILD__ && <button type="button" onClick={() => location.reload()}>A new console is there: reload</button>}
       <button type="button" onClick={turn} aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}>{theme.value === "dark" ? "☀" : "☾"}</button>
       <span class="quiet">{who.value.name}, {who.value.role}</span>
+      {trouble.value && <span class="bad" role="alert">{trouble.value}</span>}
       <button type="button" onClick={() => void logOut()}>Log out</button>
     </header>
     <main id="content" tabIndex={-1}><Page /></main>

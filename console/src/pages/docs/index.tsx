@@ -42,11 +42,16 @@ function One({ api, method, path, operation }: { api: OpenApi; method: string; p
 export function DocsPage() {
   const [api, setApi] = useState<OpenApi | null>(null);
   const [trouble, setTrouble] = useState("");
-  useEffect(() => { fetch(`${base}/openapi.json`).then(async (a) => setApi(await a.json() as OpenApi)).catch((e: Error) => setTrouble(e.message)); }, []);
+  useEffect(() => {
+    fetch(`${base}/openapi.json`).then(async (answer) => {
+      if (answer.ok) setApi(await answer.json() as OpenApi);
+      else setTrouble(`The controller answered ${answer.status} ${answer.statusText}.`);
+    }).catch((error: Error) => setTrouble(error.message));
+  }, []);
   return <>
     <h1>REST API</h1>
     <p class="quiet">All of it as one document: <a href={`${base}/openapi.json`}>/openapi.json</a>. Scripts send a named token.</p>
-    {trouble && <p class="bad">{trouble}</p>}
+    {trouble && <p class="bad" role="alert">{trouble}</p>}
     {api && Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) =>
       <One key={method + path} api={api} method={method} path={path} operation={operation} />))}
   </>;
