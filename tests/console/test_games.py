@@ -78,6 +78,8 @@ def test_the_viewer_has_no_serious_fault_at_its_own_address(
         watched.visit("/games/replay/version-3")
         page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
         page.get_by_role("button", name="Pause").click()
+        course, board = (page.locator(part).bounding_box() for part in (".course", ".board"))
+        assert course is not None and board is not None and course["width"] == pytest.approx(board["width"], abs=4)
         assert watched.faults() == []
         watched.close()
 

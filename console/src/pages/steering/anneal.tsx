@@ -24,7 +24,7 @@ function Course({ finding }: { finding: Finding }) {
   const end = Math.max(1, finding.pairs) * 1.05;
   const x = (p: number) => 4 + (p / end) * 292, y = (v: number) => 86 - (Math.log1p(Math.max(0, v)) / top) * 80;
   const line = (column: 1 | 2) => rows.map((r, i) => `${i ? "L" : "M"}${x(r[0]).toFixed(1)},${y(r[column]).toFixed(1)}`).join("");
-  return <svg class="course" viewBox="0 0 300 90" role="img" aria-label={`evidence under the ${finding.rule} rule after ${finding.pairs} pairs`}>
+  return <svg class="evidence-chart" viewBox="0 0 300 90" role="img" aria-label={`evidence under the ${finding.rule} rule after ${finding.pairs} pairs`}>
     <line x1={4} x2={296} y1={y(finding.fails_at)} y2={y(finding.fails_at)} class="fails" /><text x={6} y={y(finding.fails_at) + 10}>fails</text>
     <line x1={4} x2={296} y1={y(finding.passes_at)} y2={y(finding.passes_at)} class="passes" /><text x={270} y={y(finding.passes_at) + 10}>passes</text>
     <path d={line(1)} class="harm" /><path d={line(2)} class="fine" /></svg>;
