@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from five.agent.surgery import AgentSpec
 from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, RehearsalWorker
@@ -45,6 +45,32 @@ def test_pausing_asks_for_one_confirmation(watched: Watched, rest: LiveControlle
     expect(lasting).not_to_have_text(before)  # nothing else changes meanwhile
     act(page, "Resume")
     expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("running")
+
+
+def test_dialog_stays_open_until_the_answer(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    held: list[Route] = []
+    page.route("**/v1/pause", held.append)  # without the dry run, whose address has a query
+    page.get_by_role("button", name="Pause", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    confirm = dialog.get_by_role("button", name="Pause", exact=True)
+    expect(confirm).to_be_enabled()
+    with page.expect_request("**/v1/pause"):
+        confirm.click()
+    expect(dialog.get_by_role("button", name="Not now")).to_be_disabled()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_visible()
+    held[0].fulfill(status=503, json={"detail": "the store does not answer"})
+    expect(dialog.get_by_role("alert")).to_contain_text("the store does not answer")
+
+
+def test_revert_says_that_older_versions_are_not_listed(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    items = [{"version": v, "complete": True, "epoch": 1, "line": True} for v in (900, 880)]
+    page.route("**/v1/revert/targets?*", lambda route: route.fulfill(json={"items": items, "total": 500, "next": 2}))
+    watched.visit("/steering")
+    expect(page.get_by_text("The newest 2 of 500 versions are listed")).to_be_visible()
 
 
 def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController) -> None:

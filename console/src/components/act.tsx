@@ -74,7 +74,8 @@ export function ActDialog() {
       setState("refused");
     }
   };
-  return <dialog ref={dialog} aria-labelledby="act-title" onClose={close}>
+  // While the request is under way its result would be lost with the dialog.
+  return <dialog ref={dialog} aria-labelledby="act-title" onClose={close} onCancel={(event) => { if (state === "acting") event.preventDefault(); }}>
     <form onSubmit={carryOut}>
       <h2 id="act-title">{act.verb}?</h2>
       <div>{act.says}</div>
@@ -84,7 +85,7 @@ export function ActDialog() {
         onInput={(event) => setReason(event.currentTarget.value)} /></label></p>}
       {error && <p class="bad pre" role="alert">{error}</p>}
       <p class="buttons">
-        <button type="button" onClick={close}>{state === "refused" ? "Close" : "Not now"}</button>
+        <button type="button" onClick={close} disabled={state === "acting"}>{state === "refused" ? "Close" : "Not now"}</button>
         {state !== "refused" && <button type="submit" class={act.danger ? "danger" : "primary"}
           disabled={state !== "ready"}>{state === "acting" ? "Asking…" : act.verb}</button>}
       </p>

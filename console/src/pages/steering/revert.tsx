@@ -25,16 +25,17 @@ function Undone({ preview }: { preview: Preview }) {
 
 /** Back to an older version, with what that undoes listed first. */
 export function Revert() {
-  const [targets, setTargets] = useState<Target[]>([]);
+  const [{ items: targets, total }, setTargets] = useState<Slice<Target>>({ items: [], total: 0, next: null });
   const [to, setTo] = useState("");
   const [trouble, setTrouble] = useState("");
   const done = operations.value.filter((o) => o.ended_at !== null).length;
   const epoch = overview.value?.epoch;
-  const read = () => { get<Slice<Target>>("revert/targets", { limit: SHOWN }).then((s) => { setTargets(s.items); setTrouble(""); })
+  const read = () => { get<Slice<Target>>("revert/targets", { limit: SHOWN }).then((found) => { setTargets(found); setTrouble(""); })
     .catch((error: Error) => setTrouble(error.message)); };
   useEffect(read, [done, epoch]);
   return <section class="card"><h2>Revert</h2>
-    {trouble && <p class="bad">{trouble}</p>}
+    {trouble && <p class="bad" role="alert">{trouble}</p>}
+    {total > targets.length && <p class="quiet">The newest {targets.length} of {total} versions are listed; <code>five revert --to</code> takes any.</p>}
     <div class="row">
       <label>Back to version <select value={to} onFocus={read} onChange={(e) => setTo(e.currentTarget.value)}>
         <option value="">choose</option>
