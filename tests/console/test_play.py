@@ -313,10 +313,21 @@ def test_the_result_is_shown_and_the_page_stays(watched: Watched, rest: LiveCont
     page = begin(watched, rest)
     played.game_over = True
     expect(page.get_by_role("heading", name="Radiant won.")).to_be_visible()
-    expect(page.get_by_text("Your rating among people")).to_be_visible()
+    expect(page.get_by_text("Your rating among people: 26.0 ± 7.5")).to_be_visible()  # as in the list of ratings
     page.get_by_role("button", name="Another game").click()
     expect(page.get_by_role("heading", name="Play", exact=True)).to_be_visible()
     assert played.connections == 1
+
+
+def test_without_a_server_no_game_is_listed(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    played.opened.append({})  # lists the game
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/play")
+    games = page.get_by_role("region", name="Games")
+    expect(games.get_by_role("link", name="Watch")).to_be_visible()
+    offer = {"server": False, "why": "the play service is unavailable"}
+    page.route("**/v1/play", lambda route: route.fulfill(json=offer))
+    expect(games).to_contain_text("None.")
 
 
 def test_a_viewer_sees_games_but_cannot_open_one(browser: Browser, rest: LiveController, played: PlayedHere) -> None:

@@ -39,6 +39,17 @@ def test_time_line_shows_a_failure_after_the_last_record(watched: Watched, rest:
     expect(lane.get_by_role("button", name=re.compile("the disk is full"))).to_be_visible(timeout=10_000 * PATIENCE)
 
 
+def test_failure_to_list_recordings_stays_visible(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.route("**/v1/replays", lambda route: route.fulfill(status=503, json={"detail": "the blob store is away"}))
+    watched.visit("/games")
+    expect(page.get_by_role("alert")).to_contain_text("the blob store is away")
+    page.wait_for_timeout(3000)  # the games in progress are listed again meanwhile
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.unroute("**/v1/replays")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_many_events_at_once_are_one_request(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     expect(page.get_by_role("region", name="Time line")).to_be_visible()

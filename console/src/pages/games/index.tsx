@@ -6,6 +6,7 @@ import { Link } from "../../shell/link";
 import { path } from "../../shell/route";
 import { clock } from "../../games/reading.ts";
 import { Viewer } from "../../games/view/viewer.tsx";
+import { dateTime } from "../../text";
 import "../../games/games.css";
 
 interface Listed {
@@ -29,7 +30,8 @@ function useLists(): void {
     const look = async (): Promise<void> => {
       try {
         games.value = (await get<{ games: Listed[] }>("games")).games;
-        if (looks++ % LOOK_REPLAYS === 0) replays.value = (await get<{ replays: Replay[] }>("replays")).replays;
+        if (looks % LOOK_REPLAYS === 0) replays.value = (await get<{ replays: Replay[] }>("replays")).replays;
+        looks++;
         problem.value = "";
       } catch (error) {
         problem.value = error instanceof Problem ? error.message : String(error);
@@ -64,7 +66,7 @@ function Wall() {
         <tbody>{recorded.map((r) => {
           const [radiant, dire] = pair(r.facts.players), kills = pair(r.facts.kills), seconds = Number(r.facts.seconds), at = Number(r.facts.at);
           return <tr key={r.name}><th scope="row"><Link to={`/games/replay/${r.name}`}>{r.name}</Link></th><td>{radiant}</td><td>{dire}</td><td>{kills[0]} : {kills[1]}</td>
-            <td>{seconds > 0 ? clock(seconds) : ""}</td><td>{["Radiant", "Dire", "nobody"][Number(r.facts.winner)] ?? ""}</td><td>{at > 0 ? new Date(at * 1000).toLocaleString() : ""}</td></tr>;
+            <td>{seconds > 0 ? clock(seconds) : ""}</td><td>{["Radiant", "Dire", "nobody"][Number(r.facts.winner)] ?? ""}</td><td>{at > 0 ? dateTime(at) : ""}</td></tr>;
         })}</tbody></table>}
   </>;
 }

@@ -7,7 +7,7 @@ import { Link } from "../../shell/link";
 import { Again } from "../../play/view/again.tsx";
 import { go, query } from "../../shell/route";
 import { clock, plain } from "../../games/reading.ts";
-import { number } from "../../text";
+import { dateTime, number } from "../../text";
 
 interface Offer {
   server: boolean; why?: string; mode: string; patch?: string; heroes_per_team: number; heroes: string[]; versions: number[]; bots: string[];
@@ -42,7 +42,7 @@ function Over({ recorded }: { recorded: readonly Recorded[] }) {
   return <section class="card" aria-label="Recordings"><h2>Played games</h2>
     {!recorded.length ? <p class="quiet">A game that somebody has played can be watched here once it is over.</p> : <>
       <table><thead><tr><th>ended</th><th>Radiant</th><th>Dire</th><th>kills</th><th>length</th><th>won</th><th /></tr></thead>
-        <tbody>{recorded.map((r) => <tr key={r.game}><td>{new Date(r.at * 1000).toLocaleString()}</td><td>{r.players[0]}</td><td>{r.players[1]}</td><td>{r.kills.join(" : ")}</td>
+        <tbody>{recorded.map((r) => <tr key={r.game}><td>{dateTime(r.at)}</td><td>{r.players[0]}</td><td>{r.players[1]}</td><td>{r.kills.join(" : ")}</td>
           <td>{clock(r.seconds)}</td><td>{WINNERS[r.winner] ?? ""}</td><td><Again game={r.game} /></td></tr>)}</tbody></table>
       <p class="quiet small">The server keeps the newest. A saved file is opened on the page Games.</p></>}</section>;
 }
@@ -110,7 +110,8 @@ export function Lobby() {
       if (!document.hidden)
         try {
           offer.value = await get<Offer>("play");
-          if (offer.value.server) {
+          if (!offer.value.server) games.value = [];
+          else {
             games.value = (await get<{ games: Listed[] }>("play/games")).games;
             ratings.value = (await get<{ ratings: Rated[] }>("play/ratings")).ratings;
             recorded.value = (await get<{ recordings: Recorded[] }>("play/recordings")).recordings;

@@ -81,7 +81,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
         {game.notice.value && panel !== "shop" && <p class="warn" role="status">{game.notice.value}</p>}
         {end && <div class="ended card" role="status"><h2>{WINNERS[end.winner ?? 0] ?? "The game is over."}</h2>
           {end.reason && <p>{ENDINGS[end.reason] ?? end.reason}</p>}
-          {end.rating && <p>Your rating among people: {(end.rating.mu - 3 * end.rating.sigma).toFixed(1)} (μ {end.rating.mu.toFixed(1)}, σ {end.rating.sigma.toFixed(1)})</p>}
+          {end.rating && <p>Your rating among people: {end.rating.mu.toFixed(1)} ± {end.rating.sigma.toFixed(1)}</p>}
           {end.recorded && <p><Again game={name} /></p>}
           <button type="button" class="primary" onClick={leave}>Another game</button></div>}
       </div>
