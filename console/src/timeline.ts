@@ -4,7 +4,7 @@ import { get } from "./api/client";
 import type { Mark } from "./api/types";
 import { note, query } from "./shell/route";
 
-export interface Stretch { from: number; to: number }
+export interface TimeRange { from: number; to: number }
 
 const asked = (name: string): number | null => {
   const text = query.value.get(name);
@@ -13,7 +13,7 @@ const asked = (name: string): number | null => {
 };
 
 /** The range that is shown, in seconds since the epoch; null: all of `known`. */
-export const stretch = computed<Stretch | null>(() => {
+export const stretch = computed<TimeRange | null>(() => {
   const from = asked("from"), to = asked("to");
   return from !== null && to !== null && to > from ? { from, to } : null;
 });
@@ -22,7 +22,7 @@ export const stretch = computed<Stretch | null>(() => {
 export const moment = computed(() => asked("at"));
 
 /** Shows a stretch; the address says it, so that it can be sent. */
-export function show(next: Stretch | null): void {
+export function show(next: TimeRange | null): void {
   note(next ? { from: next.from.toFixed(0), to: next.to.toFixed(0) } : { from: null, to: null });
 }
 
@@ -34,10 +34,10 @@ export function point(at: number | null): void {
 export const marks = signal<readonly Mark[]>([]);
 
 /** Range of the records of all series; null before the first. */
-export const recorded = signal<Stretch | null>(null);
+export const recorded = signal<TimeRange | null>(null);
 
 /** Range of the whole time line: a run that failed or was paused has marks after its last record. */
-export const known = computed<Stretch | null>(() => {
+export const known = computed<TimeRange | null>(() => {
   const range = recorded.value, all = marks.value;
   return range && { from: Math.min(range.from, all[0]?.at ?? Infinity), to: Math.max(range.to, all[all.length - 1]?.at ?? 0) };
 });

@@ -36,7 +36,7 @@ const sync = uPlot.sync("time-line");
 type Row = (number | null)[];
 
 /** Rows for uPlot: time, then per curve its line, its ghost and the ends of what is around it. */
-export function rows(data: Curves, picture: Picture): uPlot.AlignedData {
+function rows(data: Curves, picture: Picture): uPlot.AlignedData {
   const undone = branches.peek();
   const versions = data.fields.version?.mean ?? [];
   const ghost = data.at.map((_, i) => {
@@ -209,7 +209,7 @@ function fill(place: HTMLElement, picture: Picture, plot: uPlot | null, index: n
 }
 
 /** What a chart says, for who cannot see it: the newest value of each line. */
-export function summary(picture: Picture, data: Curves | null): string {
+function summary(picture: Picture, data: Curves | null): string {
   return picture.curves.map((curve) => {
     const values = (data?.fields[curve.field]?.mean ?? []).filter((v) => v !== null);
     return `${curve.label} ${values.length ? number(values[values.length - 1], 3) : "nothing yet"}`;

@@ -9,7 +9,7 @@ const LAST: readonly [string, number][] = [["1 h", 3600], ["6 h", 6 * 3600], ["1
 const SIDE_BY_SIDE = 60;
 
 /** Marks that would lie on one another, together. */
-export function grouped(found: readonly Mark[], range: { from: number; to: number }): Mark[][] {
+function grouped(found: readonly Mark[], range: { from: number; to: number }): Mark[][] {
   const out: Mark[][] = [];
   const width = (range.to - range.from) / SIDE_BY_SIDE;
   for (const mark of found) {

@@ -23,9 +23,6 @@ export class Film {
   readonly problem = signal("");
   readonly track = signal<readonly TrackPoint[]>([]);
   readonly events = signal<readonly TimedEvent[]>([]);
-  /** Bytes that came, and in how many seconds of game time: what a viewer costs. */
-  bytes = 0;
-  decodeMs = 0;
   private readonly held: Held[] = [];
   private readonly stop = new AbortController();
   private index: Index | null = null;
@@ -64,7 +61,6 @@ export class Film {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      this.bytes += value.length;
       for (const piece of await splitter.take(value)) {
         if (piece.kind === "header") this.header.value = piece.header;
         else if (piece.kind === "chunk") await this.keep(piece.data, piece.steps, live);
@@ -112,11 +108,9 @@ export class Film {
     held.used = ++this.uses;
     if (held.decoded) return Promise.resolve(held.decoded);
     return held.wanted ??= (async () => {
-      const began = performance.now();
       const header = this.header.peek();
       if (!header) throw new Damaged("a chunk comes before its header");
       held.decoded = await readChunk(held.data, header.schema);
-      this.decodeMs += performance.now() - began;
       delete held.wanted;
       const decoded = this.held.filter((h) => h.decoded).sort((a, b) => a.used - b.used);
       for (const old of decoded.slice(0, -KEPT_CHUNKS)) delete old.decoded;

@@ -10,8 +10,6 @@ export class Playback {
   readonly speed = signal<number>(1);
   /** At the newest of a live game: where one is follows what comes. */
   readonly atEdge = signal(false);
-  /** Milliseconds of script a frame took, a running mean. */
-  readonly frameMs = signal(0);
   private readonly film: Film;
   private readonly live: boolean;
   constructor(film: Film, live: boolean) {

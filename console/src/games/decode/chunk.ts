@@ -69,7 +69,7 @@ export async function readChunk(data: Uint8Array<ArrayBuffer>, schema: Schema): 
 }
 
 /** The steps in a chunk's unpacked bytes. */
-export function readSteps(raw: Uint8Array, steps: number, schema: Schema): Step[] {
+function readSteps(raw: Uint8Array, steps: number, schema: Schema): Step[] {
   const cursor = new Cursor(raw);
   const frame = emptyFrame(schema);
   const found: Step[] = [];

@@ -47,7 +47,6 @@ export function Board({ film, playback, showing, choose, now }: {
       scene.draw(above, view, colours, from, to, position - step, showing.peek());
       if (at - told > 200) { told = at; now.value = step; }
       mean += (performance.now() - began - mean) * 0.05;
-      playback.frameMs.value = mean;
       target.dataset.ms = mean.toFixed(3);
       target.dataset.step = String(step);
     };

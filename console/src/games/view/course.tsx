@@ -3,10 +3,10 @@ import { clock, plain } from "../reading.ts";
 
 const SWINGS = 5, SWING_SECONDS = 20, APART_SECONDS = 30;
 
-export interface Swing { readonly time: number; readonly change: number }
+interface Swing { readonly time: number; readonly change: number }
 
 /** The largest changes of the win probability within some seconds, apart from each other. */
-export function swings(track: readonly TrackPoint[]): Swing[] {
+function swings(track: readonly TrackPoint[]): Swing[] {
   const found: Swing[] = [];
   let start = 0;
   track.forEach(([time, win], k) => {

@@ -17,7 +17,7 @@ export function Scoreboard({ header, frame, chosen, choose }: { header: Header; 
   const items = (hero: number): string[] => Array.from({ length: Math.min(ITEMS, slots) }, (_, k) =>
     value(header.schema, frame, "item", hero * slots + k, "id")).filter((id) => id > 0).map((id) => plain(header.names.item?.[id - 1] ?? ""));
   return <table class="scores">
-    <caption class="hidden">Heroes</caption>
+    <caption class="sr">Heroes</caption>
     <thead><tr><th scope="col">Hero</th><th scope="col">Lvl</th><th scope="col" title="kills, deaths, assists">K/D/A</th>
       <th scope="col" title="last hits, denies">LH/DN</th><th scope="col">Gold</th><th scope="col">Net worth</th><th scope="col">Items</th></tr></thead>
     {[0, 1].map((team) => <tbody key={team} class={team ? "dire" : "radiant"}>

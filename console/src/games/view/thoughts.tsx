@@ -41,7 +41,7 @@ export function Thoughts({ header, frame, earlier, hero }: { header: Header; fra
   const terms = (rewards?.fields ?? []).map((term) => ({ term,
     gained: signed(value(schema, frame, "reward", hero, term) - (earlier ? value(schema, earlier, "reward", hero, term) : 0)) / 100 }))
     .filter((t) => t.gained !== 0).sort((a, b) => Math.abs(b.gained) - Math.abs(a.gained)).slice(0, TERMS);
-  return <div class="thoughts">
+  return <div>
     <dl class="facts">
       <div><dt>value</dt><dd>{(signed(of("value")) / 1000).toFixed(3)}</dd></div>
       {(of("known") & 2) > 0 && <div><dt>its team wins</dt><dd>{percent(of("win") / 65535)}</dd></div>}

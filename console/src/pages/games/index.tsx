@@ -98,11 +98,11 @@ export function GamesPage() {
   const at = name && kind && ADDRESSES[kind];
   if (at) {
     const address = at(encodeURIComponent(name));
-    return <><p class="back"><Link to="/games">All games</Link></p><h1 class="hidden">Game {name}</h1><Viewer key={address} address={address} live={kind === "live"} title={name} /></>;
+    return <><p class="back"><Link to="/games">All games</Link></p><h1 class="sr">Game {name}</h1><Viewer key={address} address={address} live={kind === "live"} title={name} /></>;
   }
   if (file.value) {
     const { name: title, data } = file.value;
-    return <><p class="back"><button type="button" onClick={() => { file.value = null; }}>All games</button></p><h1 class="hidden">{title}</h1><Viewer key={title} address={title} live={false} title={title} data={data} /></>;
+    return <><p class="back"><button type="button" onClick={() => { file.value = null; }}>All games</button></p><h1 class="sr">{title}</h1><Viewer key={title} address={title} live={false} title={title} data={data} /></>;
   }
   return <Wall />;
 }

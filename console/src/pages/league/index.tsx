@@ -4,7 +4,7 @@ import { number, percent } from "../../text";
 const SHOWN = 200;
 
 /** Probability that each past version is sampled as the opponent: the softmax of qualities (Berner et al. 2019, appendix N). */
-export function chances(qualities: readonly number[]): number[] {
+function chances(qualities: readonly number[]): number[] {
   const top = Math.max(...qualities);
   const weights = qualities.map((q) => Math.exp(q - top));
   const sum = weights.reduce((a, b) => a + b, 0);

@@ -13,7 +13,7 @@ const AGAIN_MS = 2000;  // minimum time between two requests for the same schedu
 const WIDTH = 640, HEIGHT = 170, LEFT = 60, BOTTOM = 24;
 
 /** A schedule's value at a position in its unit, as five.agent.schedules has it: linear from ramp to ramp. */
-export function valueAt(schedule: Schedule, version: number): number {
+function valueAt(schedule: Schedule, version: number): number {
   let value = schedule.initial;
   for (const ramp of schedule.ramps) {
     if (version < ramp.start) break;
@@ -37,7 +37,7 @@ const nextStart = (state: ScheduleState) => state.schedule.unit === "hero_steps"
 interface Wish { start: number; length: number; to: number }
 
 /** The schedule as it would be: what was planned from the start on is dropped. */
-export function changed(schedule: Schedule, wish: Wish): Schedule {
+function changed(schedule: Schedule, wish: Wish): Schedule {
   const kept = schedule.ramps.filter((r) => r.start < wish.start);
   return { ...schedule, ramps: [...kept, { ...wish, from: valueAt({ ...schedule, ramps: kept }, wish.start) }] };
 }

@@ -49,7 +49,7 @@ function Portrait({ session, hero, time }: { session: Session; hero: HeroNow; ti
       <button type="button" onClick={(event) => session.pressed(event, () => { session.panel.value = session.panel.peek() === "talents" ? "" : "talents"; })}>Talents</button></div>
     <Bar name="health" value={hero.hp} most={hero.maxHp} kind="health" />
     <Bar name="mana" value={hero.mana} most={hero.maxMana} kind="power" />
-    <div class="bar-of xp"><progress max={next === undefined ? 1 : next - before} value={next === undefined ? 1 : hero.xp - before} aria-label="experience" />
+    <div class="bar-of"><progress max={next === undefined ? 1 : next - before} value={next === undefined ? 1 : hero.xp - before} aria-label="experience" />
       <span>{next === undefined ? `${hero.xp} XP` : `${hero.xp} / ${next} XP`}</span></div>
     {back > 0 && <div class="row tight"><b class="bad" role="status">Back in {Math.ceil(back)} s</b>
       <button type="button" aria-disabled={again > 0 || hero.gold < buybackCost(facts, hero)} onClick={(event) => session.pressed(event, () => session.give({ kind: "buyback" }, event.timeStamp))}>

@@ -69,7 +69,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
   const named = (place: number): string => (header && frame && heroName(header, frame, place)) || plain(state?.seats.find((s) => s.hero === place)?.name ?? "");
   const panel = session.panel.value;
   return <section ref={root} class="play" aria-label="Game" onKeyDown={key} onKeyUp={release}>
-    {header && frame ? <Top session={session} header={header} frame={frame} seats={state?.seats ?? []} /> : <p class="quiet waiting">Waiting for the game…</p>}
+    {header && frame ? <Top session={session} header={header} frame={frame} seats={state?.seats ?? []} /> : <p class="quiet">Waiting for the game…</p>}
     <div class="ground">
       <Field session={session} now={now} />
       <div class="notices">
@@ -89,7 +89,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
         {game.said.value.slice(-LINES).map((line, k) => <li key={`said${k}`}>{line}</li>)}</ol>
       {panel === "scores" && header && frame && <section class="panel" aria-label="Scoreboard" tabIndex={0}><Scoreboard header={header} frame={frame} chosen={hero} choose={() => undefined} /></section>}
       {panel === "shop" && own && <Shop session={session} hero={own} />}
-      {panel === "talents" && own && <section class="panel talents-panel" aria-label="Talents" tabIndex={0}><Talents session={session} hero={own} /></section>}
+      {panel === "talents" && own && <section class="panel" aria-label="Talents" tabIndex={0}><Talents session={session} hero={own} /></section>}
       {panel === "help" && <section class="panel" aria-label="Keys" tabIndex={0}><dl class="keys">{HELP.map(([keys, does]) => <div key={keys}><dt>{keys}</dt><dd>{does}</dd></div>)}</dl></section>}
     </div>
     {own && !spectate && <Hud session={session} hero={own} time={time} seat={state?.seats.find((s) => s.hero === hero)} />}
