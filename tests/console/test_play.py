@@ -339,6 +339,17 @@ def test_a_viewer_sees_games_but_cannot_open_one(browser: Browser, rest: LiveCon
     watched.close()
 
 
+def test_a_viewer_watches_a_game_by_its_players_link(
+        browser: Browser, rest: LiveController, played: PlayedHere) -> None:
+    watched = Watched(browser, rest.url)
+    page = watched.log_in(rest, VIEWER)
+    with page.expect_websocket() as opened:
+        page.goto(f"{rest.url}/play/{GAME}")
+    assert opened.value.url.endswith("/socket?spectate=1")
+    page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
+    watched.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 1920])
 def test_the_page_fits_and_passes_the_accessibility_check(browser: Browser, rest: LiveController, played: PlayedHere,

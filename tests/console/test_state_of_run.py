@@ -39,6 +39,23 @@ def test_time_line_shows_a_failure_after_the_last_record(watched: Watched, rest:
     expect(lane.get_by_role("button", name=re.compile("the disk is full"))).to_be_visible(timeout=10_000 * PATIENCE)
 
 
+def test_group_of_many_marks_names_the_first_of_them(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    lane = page.get_by_role("region", name="Time line")
+    expect(lane).to_be_visible()
+    for n in range(40):
+        rest.state.events.append("ada", "run.pausing", {"reason": f"reason {n}"})
+    group = lane.get_by_role("button", name=re.compile(r"and \d+ more"))
+    expect(group).to_be_visible(timeout=10_000 * PATIENCE)
+    assert len(str(group.get_attribute("title")).splitlines()) == 13
+
+
+def test_filter_of_a_link_is_shown_without_matching_events(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/events?who=somebody")
+    expect(page.get_by_label("Who")).to_have_value("somebody")
+
+
 def test_failure_to_list_recordings_stays_visible(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     page.route("**/v1/replays", lambda route: route.fulfill(status=503, json={"detail": "the blob store is away"}))

@@ -7,6 +7,7 @@ import { dateTime, span } from "../text";
 
 const LAST: readonly [string, number][] = [["1 h", 3600], ["6 h", 6 * 3600], ["1 d", 86400], ["7 d", 7 * 86400]];
 const SIDE_BY_SIDE = 60;
+const LISTED = 12; // of a group's marks
 
 /** Marks that would lie on one another, together. */
 function grouped(found: readonly Mark[], range: { from: number; to: number }): Mark[][] {
@@ -76,7 +77,8 @@ export function TimeBar() {
 
 function MarkButton({ group, left }: { group: Mark[]; left: number }) {
   const first = group[0] as Mark;
-  const words = group.map((m) => `${dateTime(m.at)}: ${m.label}${m.who ? `, ${m.who}` : ""}`).join("\n");
+  const lines = group.slice(0, LISTED).map((m) => `${dateTime(m.at)}: ${m.label}${m.who ? `, ${m.who}` : ""}`);
+  const words = [...lines, ...(group.length > LISTED ? [`and ${group.length - LISTED} more`] : [])].join("\n");
   return <button type="button" class={`mark mark-${first.kind}`} style={{ left: `${left}%` }} title={words}
                  aria-label={words} aria-pressed={moment.value !== null && Math.abs(moment.value - first.at) < 1}
                  onClick={() => point(moment.value !== null && Math.abs(moment.value - first.at) < 1 ? null : first.at)}>

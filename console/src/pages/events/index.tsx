@@ -10,7 +10,7 @@ export function EventsPage() {
   const who = query.value.get("who") ?? "", words = query.value.get("words") ?? "";
   useEffect(follow, []);
   const all = rows.value;
-  const names = [...new Set(all.map((e) => e.who))].sort();
+  const names = [...new Set([...all.map((e) => e.who), ...(who ? [who] : [])])].sort();
   const wanted = words.toLowerCase();
   const shown = all.filter((e) => (!who || e.who === who) &&
     (!wanted || `${e.what} ${e.who} ${JSON.stringify(e.details)}`.toLowerCase().includes(wanted)));
