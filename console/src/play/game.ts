@@ -11,7 +11,7 @@ import type { Facts } from "./facts.ts";
 import { NOTHING, factsOf } from "./facts.ts";
 import { Steps } from "./steps.ts";
 import type { End, Order, Place, Seat, State } from "./wire.ts";
-import { told, why } from "./wire.ts";
+import { parseMessage, reasonText } from "./wire.ts";
 
 /** elsewhere: the same person has opened it in another window, whose it is now. */
 export type Link = "connecting" | "live" | "lost" | "elsewhere" | "ended";
@@ -31,7 +31,6 @@ export class Game {
   /** The last word of refusal, with what it was about; "" once it is old. */
   readonly notice = signal("");
   readonly events = signal<readonly Happened[]>([]);
-  readonly said = signal<readonly string[]>([]);
   /** Grows when an order is given or answered: buttons show it at once. */
   readonly orders = signal(0);
   facts: Facts = NOTHING;
@@ -135,16 +134,15 @@ export class Game {
   }
 
   private hear(text: string): void {
-    const message = told(text);
+    const message = parseMessage(text);
     switch (message?.type) {
       case "state": this.state.value = message; break;
       case "end": this.end.value = message; break;
       case "refused":
         this.elsewhere = message.reason === "elsewhere";
-        if (!this.elsewhere) this.say(why(message.reason));
+        if (!this.elsewhere) this.say(reasonText(message.reason));
         break;
       case "ping": if (message.at) this.pings = [...this.recentPings(), { who: message.who, at: message.at, came: performance.now() }]; break;
-      case "chat": this.said.value = [...this.said.peek(), `${message.who}: ${message.text}`].slice(-KEPT_EVENTS); break;
       case "ack": {
         const found = this.pending.find((p) => p.n === message.n), now = performance.now();
         this.acks++;
@@ -154,7 +152,7 @@ export class Game {
         found.settled = now;
         this.answered.add(now - found.began);
         if (message.ok) this.awaited.push({ frame: message.frame, began: found.began });
-        else { this.refusals++; this.say(why(message.reason)); }
+        else { this.refusals++; this.say(reasonText(message.reason)); }
         this.orders.value++;
         break;
       }

@@ -22,11 +22,11 @@ export interface State {
   readonly type: "state"; readonly running: boolean; readonly winner: number | null; readonly seats: readonly Seat[]; readonly version: number | null;
   readonly late: number; readonly delay_ms: number;
 }
-export interface Said { readonly type: "chat" | "ping"; readonly who: string; readonly at: Place | null; readonly text: string }
+export interface Ping { readonly type: "ping"; readonly who: string; readonly at: Place | null }
 export interface Refused { readonly type: "refused"; readonly reason: string }
 /** winner: 0 nobody, 1 Radiant, 2 Dire, 3 a draw. reason: "" was played to the end; closed, abandoned, drained, lost. */
 export interface End { readonly type: "end"; readonly winner: number | null; readonly reason: string; readonly rating: { readonly mu: number; readonly sigma: number } | null; readonly recorded: boolean }
-export type Told = Ack | State | Said | Refused | End;
+export type ServerMessage = Ack | State | Ping | Refused | End;
 
 const finite = (v: unknown): number | null => typeof v === "number" && Number.isFinite(v) ? v : null;
 const place = (v: unknown): Place | null => Array.isArray(v) && finite(v[0]) !== null && finite(v[1]) !== null ? [Number(v[0]), Number(v[1])] : null;
@@ -37,8 +37,8 @@ function seat(v: unknown): Seat {
     held: given.held === true };
 }
 
-/** What a text message says; null for one that this page does not know: a newer server may say more. */
-export function told(text: string): Told | null {
+/** Parses a text message; null for a type that this page does not know, which a newer server may send. */
+export function parseMessage(text: string): ServerMessage | null {
   let given: Record<string, unknown>;
   try {
     given = JSON.parse(text);
@@ -51,7 +51,7 @@ export function told(text: string): Told | null {
     case "state": return { type: "state", running: given.running === true, winner: finite(given.winner),
       seats: Array.isArray(given.seats) ? given.seats.map(seat) : [], version: finite(given.version), late: finite(given.late) ?? 0,
       delay_ms: finite(given.delay_ms) ?? 0 };
-    case "chat": case "ping": return { type: given.type, who: String(given.who ?? ""), at: place(given.at), text: String(given.text ?? "") };
+    case "ping": return { type: "ping", who: String(given.who ?? ""), at: place(given.at) };
     case "refused": return { type: "refused", reason };
     case "end": {
       const rating = given.rating as { mu?: unknown; sigma?: unknown } | null | undefined;
@@ -74,7 +74,7 @@ const REASONS: Readonly<Record<string, string>> = {
   away: "the server of this game is gone", unreadable: "the server did not understand this page",
 };
 
-/** Why something was refused, for people. A word that is not known here is shown as it is. */
-export function why(reason: string): string {
+/** The text of a refusal's reason. An unknown reason is shown as it is. */
+export function reasonText(reason: string): string {
   return REASONS[reason] ?? (reason ? reason.replaceAll("_", " ") : "refused");
 }

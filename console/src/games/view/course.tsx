@@ -59,8 +59,8 @@ export function Swings({ track, go }: { track: readonly TrackPoint[]; go: (time:
       {s.change > 0 ? "Radiant" : "Dire"} +{Math.round(100 * Math.abs(s.change))}%</span></button></li>)}</ul></div>;
 }
 
-/** What an event says, in words. `hero` names a hero by its place. */
-export function told(event: Readonly<Record<string, unknown>>, hero: (place: number) => string): string {
+/** The text of an event. `hero` names a hero by its number, 0 to 9. */
+export function eventText(event: Readonly<Record<string, unknown>>, hero: (place: number) => string): string {
   const name = (v: unknown): string => hero(Number(v)) || `hero ${Number(v) + 1}`;
   switch (event.kind) {
     case "death": {
@@ -80,5 +80,5 @@ export function Feed({ events, time, hero, go, items }: {
 }) {
   const shown = events.filter((e) => e.time <= time && (items || e.event.kind !== "item")).slice(-8).reverse();
   return <ol class="feed" aria-label="What happened">{shown.map((e, k) => <li key={`${e.time}${k}`}>
-    <button type="button" onClick={() => go(e.time - 3)}>{clock(e.time)}</button> {told(e.event, hero)}</li>)}</ol>;
+    <button type="button" onClick={() => go(e.time - 3)}>{clock(e.time)}</button> {eventText(e.event, hero)}</li>)}</ol>;
 }

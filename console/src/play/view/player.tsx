@@ -3,7 +3,7 @@ import type { Signal } from "@preact/signals";
 import { useSignal } from "@preact/signals";
 import { who } from "../../api/session";
 import { gameTime, plain } from "../../games/reading.ts";
-import { told } from "../../games/view/course.tsx";
+import { eventText } from "../../games/view/course.tsx";
 import { Scoreboard, heroName } from "../../games/view/scoreboard.tsx";
 import { heroNow } from "../facts.ts";
 import { Game } from "../game.ts";
@@ -85,8 +85,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
           {end.recorded && <p><Again game={name} /></p>}
           <button type="button" class="primary" onClick={leave}>Another game</button></div>}
       </div>
-      <ol class="kills" aria-label="What happened">{header && frame && feed.map((e, k) => <li key={`${e.time}${k}`}>{told(e.event, named)}</li>)}
-        {game.said.value.slice(-LINES).map((line, k) => <li key={`said${k}`}>{line}</li>)}</ol>
+      <ol class="kills" aria-label="What happened">{header && frame && feed.map((e, k) => <li key={`${e.time}${k}`}>{eventText(e.event, named)}</li>)}</ol>
       {panel === "scores" && header && frame && <section class="panel" aria-label="Scoreboard" tabIndex={0}><Scoreboard header={header} frame={frame} chosen={hero} choose={() => undefined} /></section>}
       {panel === "shop" && own && <Shop session={session} hero={own} />}
       {panel === "talents" && own && <section class="panel" aria-label="Talents" tabIndex={0}><Talents session={session} hero={own} /></section>}
