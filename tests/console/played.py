@@ -36,7 +36,7 @@ class PlayedHere:
     """Server of one game for one connection at a time; bots played its first ``seconds``.
 
     ``heard`` holds every message of the page; ``refuse`` maps an order's kind to a reason for which it is refused.
-    Lists of ended games and ratings contain the person ``name``.
+    ``silent`` stops the messages of a connection, which stays open. Lists of ended games and ratings contain the person ``name``.
     """
 
     def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada", name: str = NAME
@@ -55,6 +55,7 @@ class PlayedHere:
         self.refuse: dict[str, str] = {}
         self.connections = 0
         self.break_off = False
+        self.silent = False
         self.taken_elsewhere = False
         self.game_over = False
 
@@ -123,6 +124,8 @@ class PlayedHere:
         game, writer, out = self.game, ChunkWriter(self.schema), self.schema.empty()
         began, first, kind, team = time.monotonic(), game.engine_frame, 2, self.hero // 5
         while not self.break_off:
+            while self.silent and not self.break_off:
+                await asyncio.sleep(FRAME_SECONDS)
             await asyncio.sleep(max(began + (game.engine_frame - first) * FRAME_SECONDS - time.monotonic(), 0))
             if not game.frames_left:
                 game.begin()

@@ -297,6 +297,23 @@ def test_a_lost_connection_comes_back_with_the_seat(watched: Watched, rest: Live
     until(page, lambda: data(page, "acks") == "1")
 
 
+def test_a_silent_connection_is_replaced(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    page = begin(watched, rest)
+    played.silent = True
+    expect(page.get_by_role("alert")).to_contain_text("Connection lost", timeout=20_000)
+    played.silent = False
+    until(page, lambda: played.connections >= 2)
+    expect(page.get_by_role("alert")).to_be_hidden(timeout=20_000)
+
+
+def test_orders_to_a_hero_of_the_agent_say_who_has_it(
+        watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    page = begin(watched, rest)
+    played.refuse["stop"] = "agent"
+    page.keyboard.press("s")
+    expect(page.locator(".notices")).to_contain_text("the agent has your hero")
+
+
 def test_a_game_open_in_two_windows_is_played_in_one(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)

@@ -21,6 +21,8 @@ export interface Pending { readonly n: number; readonly order: Order; readonly b
 export interface Pinged { readonly who: string; readonly at: Place; readonly came: number }
 
 const FIRST_WAIT_MS = 300, LONGEST_WAIT_MS = 5000, NEVER_BACK = [4003, 4004], TRIES_UNSEEN = 5;
+// The server sends the state once a second while the game runs. A lost network does not close the connection.
+const SILENCE_MS = 10_000, CHECK_MS = 1000;
 const KEPT_EVENTS = 200, TRACE_MS = 1500, PING_MS = 4000;
 
 export class Game {
@@ -48,6 +50,8 @@ export class Game {
   private n = 0;
   private wait = FIRST_WAIT_MS;
   private timer = 0;
+  private readonly silenceTimer: number;
+  private receivedAt = 0;
   private noticeTimer = 0;
   private tries = 0;
   private elsewhere = false;
@@ -56,6 +60,7 @@ export class Game {
   constructor(address: string) {
     this.address = address;
     this.connect();
+    this.silenceTimer = window.setInterval(() => this.checkSilence(), CHECK_MS);
   }
 
   private connect(): void {
@@ -65,6 +70,7 @@ export class Game {
     socket.binaryType = "arraybuffer";
     socket.onmessage = (message: MessageEvent<string | ArrayBuffer>) => {
       if (socket !== this.socket) return;
+      this.receivedAt = performance.now();
       if (typeof message.data === "string") { this.hear(message.data); return; }
       const data = new Uint8Array(message.data), at = performance.now();
       if (data[0] === 1) this.reading = this.begin(data.subarray(1), socket);
@@ -124,6 +130,14 @@ export class Game {
     this.link.value = "lost";
     this.timer = window.setTimeout(() => this.connect(), this.wait);
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT_MS);
+  }
+
+  private checkSilence(): void {
+    if (this.link.peek() !== "live" || !this.state.peek()?.running || performance.now() - this.receivedAt < SILENCE_MS) return;
+    const { socket } = this;
+    this.socket = null;
+    socket?.close();
+    this.lose(1006, "");
   }
 
   private settleAll(): void {
@@ -226,6 +240,7 @@ export class Game {
     this.closed = true;
     clearTimeout(this.timer);
     clearTimeout(this.noticeTimer);
+    clearInterval(this.silenceTimer);
     this.socket?.close();
     this.link.value = "ended";
   }

@@ -69,7 +69,7 @@ const REASONS: Readonly<Record<string, string>> = {
   points: "there is no point to spend", level: "your hero's level is too low", taken: "that is taken already", unseen: "that cannot be seen",
   target: "that cannot be a target", range: "out of range", gold: "not enough gold", shop: "your hero is at no shop that sells it", stock: "out of stock",
   full: "there is no room left", slot: "there is nothing in that slot that this can be done with", item: "that cannot be bought, sold or dropped",
-  courier: "there is nothing for the courier to do", busy: "the courier or the item is in use", not_held: "the agent has your hero", hero: "that is not your hero",
+  courier: "there is nothing for the courier to do", busy: "the courier or the item is in use", not_held: "the agent has your hero", agent: "the agent has your hero", paused: "the game is paused", spectator: "spectators give no orders", hero: "that is not your hero",
   game_over: "the game is over", unknown: "this game has no such thing", rate: "too many orders in a second", over: "there is no such game, or it is over",
   away: "the server of this game is gone", unreadable: "the server did not understand this page",
 };
