@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { base } from "../base";
 
-/** What problem details (RFC 9457) say. */
+/** Problem details (RFC 9457) of a refused request. */
 export class Problem extends Error {
   constructor(readonly status: number, readonly kind: string, detail: string,
               readonly errors: readonly { where: string; what: string }[] = []) {
@@ -10,10 +10,10 @@ export class Problem extends Error {
   }
 }
 
-/** Whether the last answer said that nobody is logged in. */
+/** Whether the last response had status 401. */
 export const loggedOut = signal(false);
 
-export interface Asking {
+export interface RequestOptions {
   parameters?: Record<string, string | number | boolean | undefined>;
   body?: unknown;
   match?: string;
@@ -29,10 +29,10 @@ async function problemOf(answer: Response): Promise<Problem> {
   }
 }
 
-/** One request below /v1. Raises Problem when the controller says no or does not answer. */
-export async function ask(method: string, path: string, asking: Asking = {}): Promise<Response> {
+/** Sends one request below /v1. Raises Problem when the controller refuses it or does not answer. */
+export async function request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const address = new URL(`${base}/v1/${path}`, location.origin);
-  for (const [name, value] of Object.entries(asking.parameters ?? {}))
+  for (const [name, value] of Object.entries(options.parameters ?? {}))
     if (value !== undefined) address.searchParams.set(name, String(value));
   const headers: Record<string, string> = {};
   if (method !== "GET") {
@@ -40,12 +40,12 @@ export async function ask(method: string, path: string, asking: Asking = {}): Pr
     headers["X-Five-Console"] = __BUILD__;
     headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   }
-  if (asking.body !== undefined) headers["Content-Type"] = "application/json";
-  if (asking.match) headers["If-Match"] = asking.match;
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  if (options.match) headers["If-Match"] = options.match;
   let answer: Response;
   try {
     answer = await fetch(address, { method, headers, credentials: "same-origin", cache: "no-store",
-                                    body: asking.body === undefined ? null : JSON.stringify(asking.body) });
+                                    body: options.body === undefined ? null : JSON.stringify(options.body) });
   } catch {
     throw new Problem(0, "silent", "the controller does not answer");
   }
@@ -54,10 +54,10 @@ export async function ask(method: string, path: string, asking: Asking = {}): Pr
   return answer;
 }
 
-export async function get<T>(path: string, parameters: Asking["parameters"] = {}): Promise<T> {
-  return (await ask("GET", path, { parameters })).json();
+export async function get<T>(path: string, parameters: RequestOptions["parameters"] = {}): Promise<T> {
+  return (await request("GET", path, { parameters })).json();
 }
 
-export async function post<T>(path: string, body?: unknown, parameters: Asking["parameters"] = {}): Promise<T> {
-  return (await ask("POST", path, { body, parameters })).json();
+export async function post<T>(path: string, body?: unknown, parameters: RequestOptions["parameters"] = {}): Promise<T> {
+  return (await request("POST", path, { body, parameters })).json();
 }

@@ -17,12 +17,12 @@ export const services = signal<readonly Instance[]>([]);
 export const league = signal<Slice<Opponent>>({ items: [], total: 0, next: null });
 export const ratings = signal<readonly Rating[]>([]);
 export const branches = signal<readonly Branch[]>([]);
-/** Grows with every event, and once with each connection: what came before its first look it does not tell. */
-export const told = signal(0);
-/** Grows with every version and every event: what is drawn from them is asked for again. */
-export const moved = signal(0);
-/** The console that the controller serves; where it is another one than this page, the page is old. */
-export const served = signal(__BUILD__);
+/** Grows with each event, and once with each connection, which may have missed events. */
+export const eventCount = signal(0);
+/** Grows with each version, rating and event: pages that show them read them again. */
+export const changeCount = signal(0);
+/** Build of the console that the controller serves; "" if it is not built. A page of another build is outdated. */
+export const servedBuild = signal(__BUILD__);
 
 const RETRY_MS = 3000;
 // The controller sends a heartbeat every five seconds, but only while it reads the run's store. A lost network or store
@@ -30,7 +30,7 @@ const RETRY_MS = 3000;
 const SILENCE_MS = 30_000, CHECK_MS = 5000;
 
 let source: EventSource | null = null;
-let looked = false;  // whether this connection has delivered an event; all later events arrive on it
+let hasReceived = false;  // whether this connection has delivered an event; all later events arrive on it
 let receivedAt = 0;  // time of the last event, ms
 let retryTimer = 0, silenceTimer = 0;
 
@@ -38,7 +38,7 @@ function on<T>(kind: string, take: (data: T) => void): void {
   source?.addEventListener(kind, (event) => {
     link.value = "live";
     receivedAt = Date.now();
-    if (!looked) { looked = true; told.value += 1; }
+    if (!hasReceived) { hasReceived = true; eventCount.value += 1; }
     take(JSON.parse((event as MessageEvent<string>).data) as T);
   });
 }
@@ -47,11 +47,11 @@ function on<T>(kind: string, take: (data: T) => void): void {
 export function connect(): void {
   disconnect();
   source = new EventSource(`${base}/v1/console/stream`);
-  looked = false;
+  hasReceived = false;
   receivedAt = Date.now();
   source.onerror = () => {
     link.value = "lost";
-    looked = false;
+    hasReceived = false;
     // The browser reconnects by itself, but not after a status: 401 of an ended session, 502 of a reverse proxy.
     if (source?.readyState === EventSource.CLOSED) retryTimer = window.setTimeout(() => void reconnect(), RETRY_MS);
   };
@@ -68,11 +68,11 @@ export function connect(): void {
   on<AnnealNow | null>("anneal", (v) => { anneal.value = v; });
   on<Instance[]>("services", (v) => { services.value = v; });
   on<Slice<Opponent>>("league", (v) => { league.value = v; });
-  on<Page<Rating>>("ratings", (v) => { ratings.value = v.items; moved.value += 1; });
+  on<Page<Rating>>("ratings", (v) => { ratings.value = v.items; changeCount.value += 1; });
   on<Slice<Branch>>("branches", (v) => { branches.value = v.items; });
-  on<string>("build", (v) => { served.value = v; });
-  on<unknown>("version", () => { moved.value += 1; });
-  on<unknown>("event", () => { told.value += 1; moved.value += 1; });
+  on<string>("build", (v) => { servedBuild.value = v; });
+  on<unknown>("version", () => { changeCount.value += 1; });
+  on<unknown>("event", () => { eventCount.value += 1; changeCount.value += 1; });
 }
 
 /** Connects again, unless the session has ended. */

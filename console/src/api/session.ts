@@ -1,6 +1,6 @@
 // Login with one-time links, and the permissions of this session.
 import { computed, signal } from "@preact/signals";
-import { Problem, ask, get, loggedOut, post } from "./client";
+import { Problem, get, loggedOut, post, request } from "./client";
 
 export interface Who {
   name: string;
@@ -20,14 +20,14 @@ function took(found: Who): void {
   trouble.value = "";
 }
 
-/** Takes a link's code out of the address before anything else happens, and returns it; "" without one. */
+/** Removes a link's code from the URL and returns it; "" without one. */
 export function takeCode(): string {
   const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1] ?? "";
   if (code) history.replaceState(null, "", location.pathname + location.search);
   return code;
 }
 
-/** Logs in by a code, or finds out who is logged in already. */
+/** Logs in with a code, or reads who is logged in already. */
 export async function begin(code: string): Promise<void> {
   try {
     if (code) {
@@ -60,7 +60,7 @@ export async function logIn(token: string): Promise<void> {
 
 export async function logOut(): Promise<void> {
   try {
-    await ask("DELETE", "session");
+    await request("DELETE", "session");
   } catch (error) {
     if (!(error instanceof Problem && error.status === 401)) {
       trouble.value = `Not logged out: ${(error as Error).message}`;

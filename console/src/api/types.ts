@@ -92,7 +92,7 @@ export interface Rehearsal {
   result: { won: number; drawn: number; lost: number; score: number; low: number; high: number; worse: boolean } | null;
 }
 
-/** Rehearsals that are kept, newest first, and who would take another. */
+/** Stored rehearsals, newest first, and the worker that would run another one. */
 export interface Rehearsed { worker: { host: string; pid: number } | null; items: Rehearsal[] }
 
 export interface Target { version: number; complete: boolean; epoch: number; line: boolean }

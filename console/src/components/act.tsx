@@ -6,40 +6,40 @@ import { Problem } from "../api/client";
 import { isOperator, who } from "../api/session";
 
 export interface Act<T = unknown> {
-  /** What it is called, on its button: "Pause". */
+  /** Text of its button, such as "Pause". */
   verb: string;
-  /** What it will do, in a sentence or two. */
+  /** Description of its effect. */
   says: ComponentChildren;
   danger?: boolean;
-  /** The controller's dry run: what it answers is shown, what it refuses is the end. */
+  /** The controller's dry run: its answer is shown, its refusal ends the dialog. */
   rehearse?: () => Promise<ComponentChildren>;
   carryOut: (reason: string) => Promise<T>;
-  /** Whether a reason is kept with it. */
+  /** Whether the dialog asks for a reason, which is stored. */
   reasoned?: boolean;
   done?: (result: T) => void;
 }
 
-const asked = signal<Act<never> | null>(null);
+const openAct = signal<Act<never> | null>(null);
 
-export function ask<T>(act: Act<T>): void {
-  asked.value = act as unknown as Act<never>;
+function openDialog<T>(act: Act<T>): void {
+  openAct.value = act as unknown as Act<never>;
 }
 
-export function said(error: unknown): string {
+export function errorText(error: unknown): string {
   if (error instanceof Problem)
     return [error.message, ...error.errors.map((e) => `${e.where}: ${e.what}`)].join("\n");
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A button that asks for an act; a viewer sees it, and why it is not for him. */
+/** Button that opens the dialog of an action. For a viewer it is disabled and says why. */
 export function ActButton<T>({ act, disabled = "" }: { act: Act<T>; disabled?: string }) {
   const why = disabled || (isOperator.value ? "" : `${who.value?.name ?? "this session"} is a viewer`);
   return <button type="button" class={act.danger ? "danger" : ""} aria-disabled={why !== ""} title={why || undefined}
-                 onClick={() => { if (!why) ask(act); }}>{act.verb}</button>;
+                 onClick={() => { if (!why) openDialog(act); }}>{act.verb}</button>;
 }
 
 export function ActDialog() {
-  const act = asked.value;
+  const act = openAct.value;
   const dialog = useRef<HTMLDialogElement>(null);
   const [shown, setShown] = useState<ComponentChildren>(null);
   const [state, setState] = useState<"looking" | "ready" | "refused" | "acting">("looking");
@@ -55,12 +55,12 @@ export function ActDialog() {
     let here = true;
     act.rehearse?.().then(
       (found) => { if (here) { setShown(found); setState("ready"); } },
-      (wrong: unknown) => { if (here) { setError(said(wrong)); setState("refused"); } });
+      (wrong: unknown) => { if (here) { setError(errorText(wrong)); setState("refused"); } });
     return () => { here = false; };
   }, [act]);
 
   if (!act) return <dialog ref={dialog} />;
-  const close = () => { asked.value = null; };
+  const close = () => { openAct.value = null; };
   const carryOut = async (event: Event) => {
     event.preventDefault();
     if (state !== "ready") return;
@@ -70,7 +70,7 @@ export function ActDialog() {
       close();
       act.done?.(result);
     } catch (wrong) {
-      setError(said(wrong));
+      setError(errorText(wrong));
       setState("refused");
     }
   };

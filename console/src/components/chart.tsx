@@ -7,12 +7,12 @@ import type { Curves } from "../api/curves";
 import { branches } from "../api/live";
 import { colour, theme } from "../shell/theme";
 import { number } from "../text";
-import { known, marks, moment, show, stretch } from "../timeline";
+import { linkedTime, marks, showRange, shownRange, wholeRange } from "../timeline";
 
 export interface Curve {
   field: string;
   label: string;
-  /** Fields of the ends of an interval around it, or another field that is one deviation. */
+  /** Fields with the ends of an interval around it, or the field with one standard deviation. */
   low?: string;
   high?: string;
   deviation?: string;
@@ -35,7 +35,7 @@ const sync = uPlot.sync("time-line");
 
 type Row = (number | null)[];
 
-/** Rows for uPlot: time, then per curve its line, its ghost and the ends of what is around it. */
+/** Returns the columns for uPlot: time, then for each curve its line, its reverted part, and the interval around it. */
 function rows(data: Curves, picture: Picture): uPlot.AlignedData {
   const undone = branches.peek();
   const versions = data.fields.version?.mean ?? [];
@@ -81,7 +81,7 @@ function rows(data: Curves, picture: Picture): uPlot.AlignedData {
 
 const PER_CURVE = 4;
 
-/** Stretches without versions, the target's band, and marks: beneath the lines. */
+/** Draws gaps without versions, the target's band, and marks below the lines. */
 function underlay(picture: Picture, gaps: () => readonly [number, number][]): uPlot.Plugin {
   return { hooks: { drawClear: (plot) => {
     const { ctx } = plot;
@@ -106,7 +106,7 @@ function underlay(picture: Picture, gaps: () => readonly [number, number][]): uP
       ctx.fillStyle = colour(`--mark-${mark.kind}`, "--dim");
       ctx.fillRect(x, top, Math.max(1, devicePixelRatio), height);
     }
-    const at = moment.peek();
+    const at = linkedTime.peek();
     if (at !== null) {
       ctx.fillStyle = colour("--accent");
       ctx.fillRect(Math.round(plot.valToPos(at, "x", true)) - 1, top, 3, height);
@@ -142,7 +142,7 @@ function options(picture: Picture, width: number, gaps: () => readonly [number, 
     plugins: [underlay(picture, gaps)],
     hooks: { setSelect: [(plot) => {
       if (plot.select.width < 6) return;
-      show({ from: plot.posToVal(plot.select.left, "x"), to: plot.posToVal(plot.select.left + plot.select.width, "x") });
+      showRange({ from: plot.posToVal(plot.select.left, "x"), to: plot.posToVal(plot.select.left + plot.select.width, "x") });
       plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     }] },
   };
@@ -155,7 +155,7 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
   const legend = useRef<HTMLDivElement>(null);
   const shade = theme.value;
 
-  const told = (index: number | null) => { if (legend.current) fill(legend.current, picture, plot.current, index); };
+  const showValues = (index: number | null) => { if (legend.current) fill(legend.current, picture, plot.current, index); };
 
   useEffect(() => {
     const element = place.current;
@@ -163,7 +163,7 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
     const made = new uPlot(options(picture, Math.max(element.clientWidth, 200), () => gaps.current),
                            [[], ...picture.curves.flatMap(() => [[], [], [], []])] as uPlot.AlignedData, element);
     plot.current = made;
-    made.hooks.setCursor = [(p) => told(p.cursor.idx ?? null)];
+    made.hooks.setCursor = [(p) => showValues(p.cursor.idx ?? null)];
     const sizes = new ResizeObserver(() => made.setSize({ width: Math.max(element.clientWidth, 200), height: HEIGHT }));
     sizes.observe(element);
     return () => { sizes.disconnect(); made.destroy(); plot.current = null; };
@@ -172,17 +172,17 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
   useEffect(() => {
     if (!plot.current || !data) return;
     gaps.current = data.gaps;
-    const range = stretch.peek() ?? known.peek();
+    const range = shownRange.peek() ?? wholeRange.peek();
     plot.current.setData(rows(data, picture), false);
     // Either call draws everything. A redraw would undo a range that was just set, and would keep the old axes.
     if (range) plot.current.setScale("x", { min: range.from, max: range.to });
     else plot.current.redraw(true, true);
-    told(null);
+    showValues(null);
   }, [data, picture, shade]);
 
   useSignalEffect(() => {
-    const range = stretch.value ?? known.value;
-    marks.value; branches.value; moment.value;
+    const range = shownRange.value ?? wholeRange.value;
+    marks.value; branches.value; linkedTime.value;
     if (plot.current && range) plot.current.setScale("x", { min: range.from, max: range.to });
   });
 
@@ -197,7 +197,7 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
   </figure>;
 }
 
-/** The legend's values follow the pointer without the page being made again. */
+/** Writes the values at a row into the legend, without rendering the page again; null: the newest values. */
 function fill(place: HTMLElement, picture: Picture, plot: uPlot | null, index: number | null): void {
   place.querySelectorAll("b").forEach((cell, i) => {
     const row = plot?.data[1 + i * PER_CURVE] as Row | undefined;
@@ -208,7 +208,7 @@ function fill(place: HTMLElement, picture: Picture, plot: uPlot | null, index: n
   });
 }
 
-/** What a chart says, for who cannot see it: the newest value of each line. */
+/** The text of a chart for screen readers: the newest value of each line. */
 function summary(picture: Picture, data: Curves | null): string {
   return picture.curves.map((curve) => {
     const values = (data?.fields[curve.field]?.mean ?? []).filter((v) => v !== null);

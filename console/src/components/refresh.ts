@@ -1,13 +1,13 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useSignalEffect } from "@preact/signals";
-import { moved } from "../api/live";
+import { changeCount } from "../api/live";
 
 /** Calls `read` after new versions and events, at most once in `ms`. Returns a function that requests one more call.
  *
  * A page that reconnects receives thousands of missed events at once, and a fast run a version a second.
  */
 export function useRefresh(read: () => void, ms: number): () => void {
-  const state = useRef({ read, timer: 0, readAt: Date.now(), mounted: true, moved: moved.peek() }).current;
+  const state = useRef({ read, timer: 0, readAt: Date.now(), mounted: true, changes: changeCount.peek() }).current;
   state.read = read;
   const request = (): void => {
     if (!state.mounted || state.timer) return;
@@ -18,8 +18,8 @@ export function useRefresh(read: () => void, ms: number): () => void {
     }, Math.max(0, state.readAt + ms - Date.now()));
   };
   useSignalEffect(() => {
-    if (moved.value === state.moved) return;
-    state.moved = moved.value;
+    if (changeCount.value === state.changes) return;
+    state.changes = changeCount.value;
     request();
   });
   useEffect(() => {

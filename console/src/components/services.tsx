@@ -5,12 +5,12 @@ import { useNow } from "./now";
 
 const SHOWN = 6;
 
-function told(stats: Record<string, unknown>): string {
+function statsText(stats: Record<string, unknown>): string {
   return Object.entries(stats).filter(([, v]) => typeof v === "number" || typeof v === "string").slice(0, SHOWN)
     .map(([k, v]) => `${k} ${typeof v === "number" ? number(v) : v}`).join(" · ");
 }
 
-/** Who is alive, since when, and what each says of itself. */
+/** Live services: how long they are up, the age of their heartbeat, and their statistics. */
 export function Services() {
   const now = useNow(), drift = overview.value?.drift ?? [];
   return <section class="card"><h2>Services</h2>
@@ -19,7 +19,7 @@ export function Services() {
       <tbody>{services.value.map((s) => <tr key={`${s.kind}/${s.id}`}>
         <td>{s.kind}/{s.id}</td><td>{span(now - s.started_at)}</td>
         <td class={now - s.beaten_at > 20 ? "bad" : ""}>{span(now - s.beaten_at)}</td>
-        <td class="quiet">{told(s.stats)}</td></tr>)}</tbody></table></div>
+        <td class="quiet">{statsText(s.stats)}</td></tr>)}</tbody></table></div>
     {drift.length > 0 && <p class="warn">The controller's file lags behind the run's record in {drift
       .map((d) => `${d.key} (file ${JSON.stringify(d.file)}, run ${JSON.stringify(d.record)})`).join(", ")}.</p>}
   </section>;

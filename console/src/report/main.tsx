@@ -9,7 +9,7 @@ import type { Picture } from "../components/chart";
 import { Chart } from "../components/chart";
 import { TimeBar } from "../components/timebar";
 import { Viewer } from "../games/view/viewer.tsx";
-import { told } from "../pages/events/told";
+import { detailsText } from "../pages/events/details";
 import { SHEETS, ratingPictures } from "../pages/run/pictures";
 import { theme, turn } from "../shell/theme";
 import { dateTime } from "../text";
@@ -59,7 +59,7 @@ function ReportPage() {
       <div class="scroll tall card" tabIndex={0} role="region" aria-label="Events"><table>
         <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
         <tbody>{report.events.map((e) => <tr key={e.id}><td class="no-wrap">{dateTime(e.at)}</td><td>{e.who}</td><td class="no-wrap">{e.what}</td>
-          <td class="quiet">{told(e.details)}</td></tr>)}</tbody></table></div>
+          <td class="quiet">{detailsText(e.details)}</td></tr>)}</tbody></table></div>
     </main>
   </>;
 }

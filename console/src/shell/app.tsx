@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { effect, signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { loggedOut } from "../api/client";
-import { connect, disconnect, link, served } from "../api/live";
+import { connect, disconnect, link, servedBuild } from "../api/live";
 import { overview } from "../api/run";
 import { begin, isLoggedIn, logOut, takeCode, trouble, who } from "../api/session";
 import { ActDialog } from "../components/act";
@@ -32,7 +32,7 @@ function isInUse(): boolean {
 
 // A long-lived page reloads itself for a new build, once.
 effect(() => {
-  const next = served.value;
+  const next = servedBuild.value;
   if (!next || next === __BUILD__ || isInUse()) return;
   if (sessionStorage.getItem("five-reloaded-for") === next) return;
   sessionStorage.setItem("five-reloaded-for", next);
@@ -69,7 +69,7 @@ export function App() {
       <nav aria-label="Pages">{PAGES.map((p) => <Link key={p.path} to={p.path} current={current() === p}>{p.title}</Link>)}</nav>
       <span class="spring" />
       {link.value === "lost" && <span class="bad" role="alert">connection lost, trying again</span>}
-      {served.value && served.value !== __BUILD__ && <button type="button" onClick={() => location.reload()}>A new console is there: reload</button>}
+      {servedBuild.value && servedBuild.value !== __BUILD__ && <button type="button" onClick={() => location.reload()}>A new console is there: reload</button>}
       <button type="button" onClick={turn} aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}>{theme.value === "dark" ? "☀" : "☾"}</button>
       <span class="quiet">{who.value.name}, {who.value.role}</span>
       {trouble.value && <span class="bad" role="alert">{trouble.value}</span>}

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { logIn, trouble } from "../api/session";
 
-/** What somebody sees who has followed no link: the token goes to the controller once, and is kept nowhere. */
+/** Login form. The token is sent to the controller once and stored nowhere. */
 export function Login() {
   const [token, setToken] = useState("");
   const submit = (event: Event) => {

@@ -11,7 +11,7 @@ export const path = computed(() => {
   const whole = address.value.pathname;
   return (whole.startsWith(base) ? whole.slice(base.length) : whole).replace(/\/+$/, "") || "/";
 });
-/** What stands behind the question mark. */
+/** Parameters of the URL. */
 export const query = computed(() => address.value.searchParams);
 
 /** Goes to another page of the console. */
@@ -21,7 +21,7 @@ export function go(to: string): void {
   window.scrollTo(0, 0);
 }
 
-/** Says the page's state in the address without a step in the history; null takes a parameter away. */
+/** Stores parameters in the URL without a step in the history; null removes a parameter. */
 export function note(parameters: Record<string, string | null>): void {
   const now = fixed ? address.value.href : location.href;
   const next = new URL(now);

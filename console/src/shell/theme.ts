@@ -8,14 +8,14 @@ function kept(): string | null {
   try { return localStorage.getItem(KEY); } catch { return null; }
 }
 
-/** "light" or "dark": changes when colours have to be read again. */
+/** "light" or "dark". */
 export const theme = signal<string>(kept() ?? (dark.matches ? "dark" : "light"));
 
 dark.addEventListener("change", () => { if (!kept()) theme.value = dark.matches ? "dark" : "light"; });
 
 export function turn(): void {
   theme.value = theme.value === "dark" ? "light" : "dark";
-  try { localStorage.setItem(KEY, theme.value); } catch { /* it holds until the page is closed */ }
+  try { localStorage.setItem(KEY, theme.value); } catch { /* kept until the page is closed */ }
 }
 
 effect(() => { document.documentElement.dataset.theme = theme.value; });

@@ -19,7 +19,7 @@ export function Board({ film, playback, showing, choose, now }: {
   useEffect(() => {
     // Captured once: a frame may run after the page has released its canvases and before the effect's cleanup.
     const ground = still.current!, target = moving.current!, below = ground.getContext("2d")!, above = target.getContext("2d")!;
-    let frame = 0, before = performance.now(), told = 0, scene: Scene | null = null, picture: HTMLCanvasElement | null = null;
+    let frame = 0, before = performance.now(), toldAt = 0, scene: Scene | null = null, picture: HTMLCanvasElement | null = null;
     let drawn = "", dark = false, mean = 0;
     const draw = (at: number): void => {
       frame = requestAnimationFrame(draw);
@@ -45,7 +45,7 @@ export function Board({ film, playback, showing, choose, now }: {
       const felled = from.frame.bits.felled, key = `${view.moves}|${felled?.join("")}`;
       if (key !== drawn) { drawGround(below, view, map, picture, felled, colours); drawn = key; }
       scene.draw(above, view, colours, from, to, position - step, showing.peek());
-      if (at - told > 200) { told = at; now.value = step; }
+      if (at - toldAt > 200) { toldAt = at; now.value = step; }
       mean += (performance.now() - began - mean) * 0.05;
       target.dataset.ms = mean.toFixed(3);
       target.dataset.step = String(step);

@@ -38,7 +38,7 @@ function One({ api, method, path, operation }: { api: OpenApi; method: string; p
   </details>;
 }
 
-/** The REST API, as its OpenAPI document has it; read from this controller, as everything here. */
+/** The REST API, from this controller's OpenAPI document. */
 export function DocsPage() {
   const [api, setApi] = useState<OpenApi | null>(null);
   const [trouble, setTrouble] = useState("");

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Problem, get } from "../../api/client";
-import { moved } from "../../api/live";
+import { changeCount } from "../../api/live";
 import { Link } from "../../shell/link";
 import { note } from "../../shell/route";
 import { number, percent } from "../../text";
@@ -11,7 +11,7 @@ import "./draft.css";
 
 const NAMES: Record<Team, string> = { R: "Radiant", D: "Dire" };
 
-/** Asks for the draft as the address says it, and lets the model pick where it is its turn. */
+/** Reads the draft in the URL, and picks for the model when it is the model's turn. */
 function useDraft(): { draft: Draft | null; trouble: string; solving: boolean } {
   const [draft, setDraft] = useState<Draft | null>(null);
   const [trouble, setTrouble] = useState("");
@@ -63,7 +63,7 @@ function Choices({ draft, solving }: { draft: Draft; solving: boolean }) {
   </section>;
 }
 
-/** One drafts against the model: what each open pick comes to, and what that number stands on. */
+/** Draft against the model: the win probability of each open pick, and the evidence for it. */
 export function DraftPage() {
   const { draft, trouble, solving } = useDraft();
   const [tables, setTables] = useState<readonly Table[]>([]);
@@ -71,7 +71,7 @@ export function DraftPage() {
   useEffect(() => {
     get<{ tables: Table[] }>("draft/tables").then((v) => setTables(v.tables)).catch(() => setTables([]));
     get<Calibration>("draft/calibration").then(setCalibration).catch(() => setCalibration(null));
-  }, [Math.floor(moved.value / 20)]);
+  }, [Math.floor(changeCount.value / 20)]);
   const made = radiant.value.length + dire.value.length;
   return <>
     <h1>Draft</h1>

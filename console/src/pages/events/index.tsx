@@ -3,9 +3,9 @@ import { Link } from "../../shell/link";
 import { note, query } from "../../shell/route";
 import { dateTime } from "../../text";
 import { follow, more, older, rows, trouble } from "./rows";
-import { told } from "./told";
+import { detailsText } from "./details";
 
-/** What was decided, when and by whom; filtered by the address, so that a filter can be sent. */
+/** Events of the run. The URL holds the filter, so that it can be shared. */
 export function EventsPage() {
   const who = query.value.get("who") ?? "", words = query.value.get("words") ?? "";
   useEffect(follow, []);
@@ -27,7 +27,7 @@ export function EventsPage() {
       <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
       <tbody>{shown.map((e) => <tr key={e.id}>
         <td class="no-wrap"><Link to={`/?at=${e.at.toFixed(0)}`}>{dateTime(e.at)}</Link></td>
-        <td>{e.who}</td><td class="no-wrap">{e.what}</td><td class="quiet">{told(e.details)}</td></tr>)}</tbody></table></div>
+        <td>{e.who}</td><td class="no-wrap">{e.what}</td><td class="quiet">{detailsText(e.details)}</td></tr>)}</tbody></table></div>
     {older.value && <p><button type="button" onClick={() => void more()}>Older</button></p>}
   </>;
 }

@@ -1,7 +1,7 @@
 // Events of the page: one contiguous range up to the newest known event.
 import { signal } from "@preact/signals";
 import { get } from "../../api/client";
-import { told } from "../../api/live";
+import { eventCount } from "../../api/live";
 import type { Page, RunEvent } from "../../api/types";
 
 const PAGE = 200;
@@ -9,7 +9,7 @@ const MOST = 1000;  // events in a response; with more new ones the page restart
 const KEPT = 2000;  // live rows that an open page keeps, in addition to rows requested by hand
 
 export const rows = signal<readonly RunEvent[]>([]);
-/** The cursor of what is older than the rows; null: there is nothing. */
+/** Cursor of the events before the rows; null: none. */
 export const older = signal<string | null>(null);
 export const trouble = signal("");
 
@@ -26,7 +26,7 @@ async function begin(): Promise<void> {
   asked = 0;
 }
 
-/** What has come since. The stream says only that something has: however much it is, it is read here and in order. */
+/** Reads the events since the newest row, in order. The stream only reports that there are some. */
 async function catchUp(): Promise<void> {
   if (newest === null) return begin();
   const page = await get<Page<RunEvent>>("events", { limit: MOST, after: newest });
@@ -56,7 +56,7 @@ async function look(): Promise<void> {
 /** Follows the run until the returned function is called. */
 export function follow(): () => void {
   newest = null;
-  return told.subscribe(() => void look());
+  return eventCount.subscribe(() => void look());
 }
 
 export async function more(): Promise<void> {

@@ -75,7 +75,7 @@ const ADDRESSES: Readonly<Record<string, (name: string) => string>> = {
   live: (name) => `${base}/v1/games/${name}/live`, replay: (name) => `${base}/v1/replays/${name}`, played: (name) => `${base}/v1/play/recordings/${name}`,
 };
 
-/** A recording that somebody has as a file. It stays in this page: nothing of it is sent anywhere. */
+/** Opens a recording from a file. It is not sent anywhere. */
 function FromFile() {
   const read = async (input: HTMLInputElement): Promise<void> => {
     const given = input.files?.[0];
@@ -92,7 +92,7 @@ function FromFile() {
     {wrongFile.value && <span role="alert" class="problem"> {wrongFile.value}</span>}</p>;
 }
 
-/** The wall of games in progress, recordings, and below their own addresses each of them. */
+/** Lists of games in progress and of recordings, and below its own path each of them. */
 export function GamesPage() {
   const [, , kind, name] = path.value.split("/");
   const at = name && kind && ADDRESSES[kind];

@@ -7,7 +7,7 @@ import { Lobby } from "./lobby";
 import "../../games/games.css";
 import "./play.css";
 
-/** Where one opens a game, and below its own address the game. */
+/** The lobby, and below its own path each game. */
 export function PlayPage() {
   const [, , game] = path.value.split("/");
   if (!game) return <Lobby />;

@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { Problem, get, post } from "../../api/client";
 import { isOperator, who } from "../../api/session";
-import { said } from "../../components/act";
+import { errorText } from "../../components/act";
 import { Link } from "../../shell/link";
 import { Again } from "../../play/view/again.tsx";
 import { go, query } from "../../shell/route";
@@ -64,7 +64,7 @@ function Open({ offer }: { offer: Offer }) {
         with: partner.value, against: rival.value, seed: seed.value.trim() ? Number(seed.value) : null });
       go(`/play/${made.game}`);
     } catch (error) {
-      wrong.value = said(error);
+      wrong.value = errorText(error);
     } finally {
       opening.value = false;
     }

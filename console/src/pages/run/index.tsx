@@ -10,7 +10,7 @@ import { useRefresh } from "../../components/refresh";
 import { Services } from "../../components/services";
 import { TimeBar } from "../../components/timebar";
 import { number, span } from "../../text";
-import { readMarks, recorded, stretch } from "../../timeline";
+import { readMarks, recorded, shownRange } from "../../timeline";
 import { SHEETS, fieldsOf, ratingPictures } from "./pictures";
 
 const POINTS = 400;
@@ -20,18 +20,18 @@ const AGAIN_MS = 4000;  // minimum time between two requests for the same curves
 function useCurves(kind: Kind, fields: readonly string[]): Curves | null {
   const [found, setFound] = useState<Curves | null>(null);
   const newest = useRef(0);  // number of the newest request: answers to earlier ones are ignored
-  const key = fields.join(","), range = stretch.value;
+  const key = fields.join(","), range = shownRange.value;
   const read = () => {
-    const number = ++newest.current;
+    const id = ++newest.current;
     curves(kind, fields, POINTS, range?.from ?? null, range?.to ?? null).then((data) => {
-      if (number !== newest.current) return;
+      if (id !== newest.current) return;
       if (data.first !== null && data.last !== null) {
         const before = recorded.peek();
         const next = { from: Math.min(before?.from ?? Infinity, data.first), to: Math.max(before?.to ?? 0, data.last) };
         if (next.from !== before?.from || next.to !== before?.to) recorded.value = next;
       }
       setFound(data);
-    }).catch(() => { if (number === newest.current) refresh(); });
+    }).catch(() => { if (id === newest.current) refresh(); });
   };
   const refresh = useRefresh(read, AGAIN_MS);
   useEffect(read, [key, range?.from, range?.to]);

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { post, ask as request } from "../../api/client";
+import { post, request } from "../../api/client";
 import { anneal } from "../../api/live";
 import type { AnnealNow, Finding, Operation } from "../../api/types";
 import { ActButton } from "../../components/act";
@@ -17,7 +17,7 @@ function Evidence({ name, value, bound, bad }: { name: string; value: number; bo
     <b>{number(value, 1)}</b><span class="quiet">of {number(bound, 0)}</span></div>;
 }
 
-/** How evidence has grown over the pairs of this try, with both bounds. */
+/** Evidence over the pairs of this attempt, with both bounds. */
 function Course({ finding }: { finding: Finding }) {
   const rows = [[0, 1, 1] as const, ...finding.history];
   const top = Math.log1p(Math.max(finding.fails_at, finding.passes_at)) * 1.1;
@@ -70,7 +70,7 @@ function Begin() {
   </div>;
 }
 
-/** The change that is on its way into games, and what its guard knows. */
+/** The change that is introduced into games, and the evidence of its guard. */
 export function Anneal() {
   const now = anneal.value;
   const [share, setShare] = useState(25);

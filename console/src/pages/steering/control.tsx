@@ -26,7 +26,7 @@ function act(verb: "pause" | "resume" | "stop") {
   };
 }
 
-/** The run as a whole: what it is doing, and the three words for it. */
+/** Status of the run, and the actions pause, resume and stop. */
 export function Control() {
   const now = overview.value, time = useNow();
   return <section class="card"><h2>The run</h2>

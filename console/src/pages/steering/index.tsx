@@ -5,7 +5,7 @@ import { Revert } from "./revert";
 import { Schedules } from "./schedules";
 import { Surgery } from "./surgery";
 
-/** Everything that changes a run. Each act shows what it would do, and asks once. */
+/** All actions that change a run. Each shows its dry run and asks for one confirmation. */
 export function SteeringPage() {
   return <>
     <h1>Steering</h1>

@@ -40,7 +40,7 @@ export function RehearseButton({ plan, name }: { plan: string; name: string }) {
     carryOut: (reason) => post<Rehearsal>("surgery/rehearse", body(reason)) }} />;
 }
 
-/** Where it is: words, and how much of how much. */
+/** Progress of a rehearsal: its text, and the steps done of all. */
 function where(r: Rehearsal): { says: string; done?: number; of?: number } {
   const v = r.version ?? 0, first = r.first ?? 0, warm = r.warm ?? 0, until = r.until ?? 0;
   switch (r.state) {
@@ -78,7 +78,7 @@ function One({ r }: { r: Rehearsal }) {
   </div>;
 }
 
-/** The newest rehearsal of the plan at hand, and one that goes on of another; the command where nobody here can. */
+/** The newest rehearsal of the plan, a running one of another plan, and the command if this run has no worker. */
 export function Rehearsals({ digest, name }: { digest: string; name: string }) {
   const { worker, items } = rehearsed.value;
   const shown = items.filter((r, i) => OPEN.has(r.state) || (r.digest === digest && items.findIndex((o) => o.digest === digest) === i));

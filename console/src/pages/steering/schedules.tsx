@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask as request, get } from "../../api/client";
+import { get, request } from "../../api/client";
 import { overview } from "../../api/run";
 import type { Page, Schedule, ScheduleChange, ScheduleState } from "../../api/types";
 import { ActButton } from "../../components/act";

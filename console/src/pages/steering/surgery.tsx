@@ -4,7 +4,7 @@ import { get, post } from "../../api/client";
 import { operations } from "../../api/live";
 import { isOperator } from "../../api/session";
 import type { Check, Operation, Planned } from "../../api/types";
-import { ActButton, said } from "../../components/act";
+import { ActButton, errorText } from "../../components/act";
 import { number } from "../../text";
 import { RehearseButton, Rehearsals } from "./rehearsal";
 
@@ -50,7 +50,7 @@ function Report({ check }: { check: Check }) {
   </div>;
 }
 
-/** Surgery: a plan is pasted or derived, looked at, measured, and applied. */
+/** Surgery: a plan is pasted or derived, shown, measured, and applied. */
 export function Surgery() {
   const [plan, setPlan] = useState("");
   const [name, setName] = useState("wider");
@@ -72,7 +72,7 @@ export function Surgery() {
     setTrouble("");
     post<Planned>("surgery/plan", { name, overrides: wishes.split(/\s+/).filter(Boolean) }).then((found) => {
       setPlanned(found); setPlan(found.plan); setDigest(found.digest); setCheck(null);
-    }).catch((error: unknown) => setTrouble(said(error)));
+    }).catch((error: unknown) => setTrouble(errorText(error)));
   };
   const written = (text: string) => { setPlan(text); setPlanned(null); setDigest(""); setCheck(null); setTrouble(""); };
   // A pasted or edited plan is parsed after typing stops: its table, its lint, and the results of a check.
@@ -82,7 +82,7 @@ export function Surgery() {
     const t = setTimeout(() => {
       post<Planned>("surgery/read", { plan }).then((found) => {
         if (here) { setPlanned(found); setDigest(found.digest); setTrouble(""); }
-      }).catch((error: unknown) => { if (here) setTrouble(said(error)); });
+      }).catch((error: unknown) => { if (here) setTrouble(errorText(error)); });
     }, TYPED_MS);
     return () => { here = false; clearTimeout(t); };
   }, [plan, planned, isOperator.value]);
