@@ -20,7 +20,7 @@ export function Services() {
         <td>{s.kind}/{s.id}</td><td>{span(now - s.started_at)}</td>
         <td class={now - s.beaten_at > 20 ? "bad" : ""}>{span(now - s.beaten_at)}</td>
         <td class="quiet">{statsText(s.stats)}</td></tr>)}</tbody></table></div>
-    {drift.length > 0 && <p class="warn">The controller's file lags behind the run's record in {drift
+    {drift.length > 0 && <p class="warn">The controller's configuration file differs from the run's record in {drift
       .map((d) => `${d.key} (file ${JSON.stringify(d.file)}, run ${JSON.stringify(d.record)})`).join(", ")}.</p>}
   </section>;
 }

@@ -57,7 +57,7 @@ function ReportPage() {
       {report.film ? <Film /> : <p class="quiet">{report.note}</p>}
       <h2>Events</h2>
       <div class="scroll tall card" tabIndex={0} role="region" aria-label="Events"><table>
-        <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
+        <thead><tr><th>when</th><th>who</th><th>what</th><th>details</th></tr></thead>
         <tbody>{report.events.map((e) => <tr key={e.id}><td class="no-wrap">{dateTime(e.at)}</td><td>{e.who}</td><td class="no-wrap">{e.what}</td>
           <td class="quiet">{detailsText(e.details)}</td></tr>)}</tbody></table></div>
     </main>

@@ -20,7 +20,7 @@ export function Thoughts({ header, frame, earlier, hero }: { header: Header; fra
   const of = (field: string): number => value(schema, frame, "thought", hero, field);
   const per = (name: string): number => Math.floor((tableOf(schema, name)?.rows ?? 0) / 10);
   const name = heroName(header, frame, hero) || "this hero";
-  if (!of("known")) return <p class="quiet">{name}: nothing is known of what it thinks; a script plays it, or nobody asked.</p>;
+  if (!of("known")) return <p class="quiet">{name}: the policy reported nothing. A bot plays it, or its policy is not recorded.</p>;
   const action = of("action");
   const choices = Array.from({ length: per("choice") }, (_, k) => hero * per("choice") + k).map((row) => ({
     id: value(schema, frame, "choice", row, "action"), p: value(schema, frame, "choice", row, "probability") / 255 }))

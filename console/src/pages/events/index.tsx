@@ -24,7 +24,7 @@ export function EventsPage() {
     </div>
     {trouble.value && <p class="bad" role="alert">{trouble.value}</p>}
     <div class="scroll card" tabIndex={0} role="region" aria-label="Events"><table>
-      <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
+      <thead><tr><th>when</th><th>who</th><th>what</th><th>details</th></tr></thead>
       <tbody>{shown.map((e) => <tr key={e.id}>
         <td class="no-wrap"><Link to={`/?at=${e.at.toFixed(0)}`}>{dateTime(e.at)}</Link></td>
         <td>{e.who}</td><td class="no-wrap">{e.what}</td><td class="quiet">{detailsText(e.details)}</td></tr>)}</tbody></table></div>

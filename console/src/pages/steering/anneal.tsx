@@ -60,11 +60,11 @@ function Begin() {
     <label>Key of the game <input value={key} onInput={(e) => setKey(e.currentTarget.value)} /></label>
     <label>New value <input value={value} onInput={(e) => setValue(e.currentTarget.value)} /></label>
     <NumberField label="over versions" min={1} value={versions} onChange={setVersions} />
-    <ActButton disabled={value.trim() ? "" : "say what is to change"} act={{ verb: "Begin anneal", reasoned: true,
+    <ActButton disabled={value.trim() ? "" : "the new value is missing"} act={{ verb: "Begin anneal", reasoned: true,
       says: <p>game.{key} becomes {value} in a growing share of games, from none to all over {versions} versions, while the guard watches.</p>,
       rehearse: async () => {
         const then = await post<Operation>("anneal", body(), { dry_run: true });
-        return <p>Steps: {then.steps.map((s) => s.name).join(", ")}. A checkpoint to go back to is kept first.</p>;
+        return <p>Steps: {then.steps.map((s) => s.name).join(", ")}. A checkpoint to revert to is written first.</p>;
       },
       carryOut: (reason) => post("anneal", { ...body(), reason }) }} />
   </div>;
@@ -78,21 +78,21 @@ export function Anneal() {
   const over = !now || !(LIVE.includes(now.anneal.state) || ["holding", "failed"].includes(now.anneal.state));
   return <section class="card"><h2>Anneal</h2>
     {now && <>
-      <p><b>{now.anneal.id}</b>: {now.anneal.state}, {percent(now.share)} of games, try {now.anneal.attempt}. Base: version {now.anneal.base}.
+      <p><b>{now.anneal.id}</b>: {now.anneal.state}, {percent(now.share)} of games, attempt {now.anneal.attempt}. Base: version {now.anneal.base}.
         <br /><span class="quiet">The guard: {now.verdict}. {now.reason}</span></p>
       <progress max={1} value={now.share} aria-label="share of games with the change" />
       <p class="quiet"><code>{JSON.stringify(now.anneal.overrides)}</code></p>
       <div class="columns">{now.findings.map((f) => <Rule key={f.rule} finding={f} />)}</div>
-      <p class="quiet">A harmless change is called harmful in at most {percent(now.guard_power.false_alarm)} of tries; a loss of {number(now.guard_power.loss, 2)} is
+      <p class="quiet">A harmless change is called harmful in at most {percent(now.guard_power.false_alarm)} of attempts; a loss of {number(now.guard_power.loss, 2)} is
         caught in {Object.entries(now.guard_power.caught).map(([k, v]) => `${percent(v, 0)} (${k})`).join(", ")}.</p>
       {!over && <div class="row">
-        <ActButton act={word("Hold", "hold", "The share stays where it is, past a pass as well.")} />
-        <ActButton act={word("Go on", "resume", "The share grows on from where it is.")} />
+        <ActButton act={word("Hold", "hold", "The share stays at its value, even after a pass.")} />
+        <ActButton act={word("Go on", "resume", "The share grows again.")} />
         <NumberField label="share" unit="%" min={0} max={100} step="any" value={share} onChange={setShare} />
         <ActButton act={word("Set share", "share", `The share becomes ${share} %, and is held there.`, false, { share: share / 100 }, "PUT")} />
         <ActButton act={word("Promote", "promote", "The change becomes the game, whatever the guard says.", true)} />
-        <ActButton act={word("Abort", "abort", "No game has the change any more; the weights are what they have become.", true)} />
-        <ActButton act={word("Revert anneal", "revert", "No game has it, and the run goes back to the base.", true)} />
+        <ActButton act={word("Abort", "abort", "The change is removed from all games; the weights are not changed.", true)} />
+        <ActButton act={word("Revert anneal", "revert", "The change is removed from all games, and the run reverts to the base version.", true)} />
       </div>}
     </>}
     {over && <><p class="quiet">{now ? "It is over. Another one:" : "Nothing is being annealed."}</p><Begin /></>}

@@ -7,8 +7,8 @@ import { span } from "../../text";
 interface StatusNow { status: string }
 
 const SAYS = {
-  pause: "Games end their segments, send them and rest; learning stops. Nothing is lost, and a resume goes on in the same games.",
-  resume: "The run goes on.",
+  pause: "Games send their last segments and stop; learning stops. Nothing is lost: a resume continues the same games.",
+  resume: "The run continues.",
   stop: "Services drain and the optimizer writes a checkpoint. On a laptop `five train` ends; it can be started again.",
 };
 
@@ -31,7 +31,7 @@ export function Control() {
   const now = overview.value, time = useNow();
   return <section class="card"><h2>The run</h2>
     {now && <p>It is <b>{now.status}</b> for {span(time - now.since)}, by {now.by}{now.reason ? `: ${now.reason}` : "."}</p>}
-    {now && now.waiting_for.length > 0 && <p class="warn">Not at rest yet: {now.waiting_for.join(", ")}.</p>}
+    {now && now.waiting_for.length > 0 && <p class="warn">Not idle yet: {now.waiting_for.join(", ")}.</p>}
     <p class="buttons"><ActButton act={act("pause")} /><ActButton act={act("resume")} /><ActButton act={act("stop")} /></p>
   </section>;
 }

@@ -33,11 +33,11 @@ function One({ operation, open }: { operation: Operation; open: boolean }) {
     <Steps steps={operation.steps} now={now} />
     {!over && <p class="buttons">
       {operation.request.hold && <ActButton act={{ verb: "Continue", reasoned: true,
-        says: <p>What comes next is the publishing: after it there is no way back but a revert.</p>,
+        says: <p>Publishing comes next. After it, only a revert goes back.</p>,
         rehearse: async () => { await post(`${path}/continue`, {}, { dry_run: true }); return <p>It is at its hold.</p>; },
         carryOut: (reason) => post(`${path}/continue`, { reason }) }} />}
       <ActButton act={{ verb: "Cancel operation", danger: true, reasoned: true,
-        says: <p>The operation is given up, and the run put back where it was.</p>,
+        says: <p>The operation is cancelled, and the run is rolled back.</p>,
         rehearse: async () => { await post(`${path}/cancel`, {}, { dry_run: true }); return <p>Nothing of it has been published.</p>; },
         carryOut: (reason) => post(`${path}/cancel`, { reason }) }} /></p>}
   </details>;
@@ -47,7 +47,7 @@ function One({ operation, open }: { operation: Operation; open: boolean }) {
 export function Operations() {
   const all = operations.value;
   return <section class="card"><h2>Operations</h2>
-    {all.length === 0 && <p class="quiet">No surgery, check, anneal or revert has been asked for yet.</p>}
+    {all.length === 0 && <p class="quiet">No surgery, check, anneal or revert has been requested yet.</p>}
     {all.slice(0, 8).map((o, i) => <One key={o.id} operation={o} open={i === 0} />)}
   </section>;
 }

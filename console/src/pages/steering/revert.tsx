@@ -18,9 +18,9 @@ function Undone({ preview }: { preview: Preview }) {
     ["anneal that ends", preview.anneal],
   ];
   return <>
-    <p>{preview.complete ? "A checkpoint is kept: Adam's moments and the schedules come back." : "Only the version is kept: the moments begin at zero, the schedules stay."}</p>
+    <p>{preview.complete ? "A checkpoint is stored: Adam's moments and the schedules are restored." : "Only the parameters are stored: Adam's moments begin at zero, the schedules are not changed."}</p>
     <dl class="undone">{rows.filter(([, v]) => v).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
-    <p class="quiet">Nothing is deleted: the branch that is left is kept and can be gone back to.</p></>;
+    <p class="quiet">Nothing is deleted: the later versions stay as a branch, to which the run can revert.</p></>;
 }
 
 /** Back to an older version, with what that undoes listed first. */

@@ -22,7 +22,7 @@ const TYPED_MS = 600;
 const hold = signal(true);
 
 function Hold() {
-  return <p><label><input type="checkbox" checked={hold.value} onChange={(e) => { hold.value = e.currentTarget.checked; }} /> Hold before publishing, until I say go on</label></p>;
+  return <p><label><input type="checkbox" checked={hold.value} onChange={(e) => { hold.value = e.currentTarget.checked; }} /> Hold before publishing, until I continue it</label></p>;
 }
 
 function Changes({ planned }: { planned: Planned }) {
@@ -109,8 +109,8 @@ export function Surgery() {
         carryOut: (reason) => post<Operation>("surgery/check", { plan, reason }),
         done: (o) => setDigest((o as Operation).request.digest) }} />
       <RehearseButton plan={plan} name={planned?.name ?? ""} />
-      <ActButton disabled={check?.result.ok ? "" : "only a plan whose check was passed is applied"} act={{ verb: "Apply plan", danger: true, reasoned: true,
-        says: <><p>The run is paused, the new checkpoint made and measured, and the run cut over to it in the next epoch; then it goes on by itself.</p>
+      <ActButton disabled={check?.result.ok ? "" : "only a plan that has passed its check can be applied"} act={{ verb: "Apply plan", danger: true, reasoned: true,
+        says: <><p>The run is paused, the new checkpoint made and measured, and the run cut over to it in the next epoch; then it continues by itself.</p>
           <Hold /></>,
         rehearse: async () => {
           const then = await post<Operation>("surgery/apply", { digest, hold: hold.value }, { dry_run: true });

@@ -76,8 +76,8 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
         {game.link.value === "lost" && <p class="bad" role="alert">Connection lost; the agent has your hero. Trying again…</p>}
         {game.link.value === "elsewhere" && <div class="ended card" role="alert"><p>You play this game in another window.</p>
           <button type="button" class="primary" onClick={() => { game.again(); session.focus(); }}>Play here</button></div>}
-        {game.link.value === "ended" && !end && <p class="bad" role="alert">This game is over, or there is none of that name.</p>}
-        {state && !state.running && !end && <p class="warn" role="status">The game stands still.</p>}
+        {game.link.value === "ended" && !end && <p class="bad" role="alert">This game is over, does not exist, or cannot be joined.</p>}
+        {state && !state.running && !end && <p class="warn" role="status">The game is paused.</p>}
         {game.notice.value && panel !== "shop" && <p class="warn" role="status">{game.notice.value}</p>}
         {end && <div class="ended card" role="status"><h2>{WINNERS[end.winner ?? 0] ?? "The game is over."}</h2>
           {end.reason && <p>{ENDINGS[end.reason] ?? end.reason}</p>}
