@@ -35,8 +35,9 @@ NAME = "<b>ada</b>"
 class PlayedHere:
     """Server of one game for one connection at a time; bots played its first ``seconds``.
 
-    ``heard`` holds every message of the page; ``refuse`` maps an order's kind to a reason for which it is refused.
-    ``silent`` stops the messages of a connection, which stays open. Lists of ended games and ratings contain the person ``name``.
+    ``heard`` holds every message of the page; ``refuse`` maps an order's kind to a reason for which it is refused;
+    ``silent`` stops the messages of a connection, which stays open. Lists of ended games and ratings contain the person
+    ``name``.
     """
 
     def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada", name: str = NAME

@@ -87,7 +87,8 @@ class ConsoleParts:
         self._slow_at = -math.inf
 
     def poll(self) -> Iterator[str]:
-        """Yield a message for each changed part, all parts at first, and a heartbeat with each refresh of the slow parts.
+        """Yield a message for each changed part, all parts at first, and a heartbeat at each refresh of the slow parts.
+
         Raise redis.RedisError.
         """
         context = self._context
