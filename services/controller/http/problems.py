@@ -1,6 +1,7 @@
 """Errors of the REST API as problem details (RFC 9457)."""
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2  # Retry-After while a store is unavailable
 _KIND = "urn:five:problem:"
+# Replies of a Redis that cannot save, or lacks the replicas of min-replicas-to-write.
+_REFUSED = re.compile(r"\b(MISCONF|NOREPLICAS) ")
 
 # Titles by the last part of the problem's type.
 TITLES = {
@@ -47,7 +50,7 @@ TITLES = {
     "precondition-required": "If-Match is required",
     "too-many-requests": "Too many requests",
     "internal": "Internal error",
-    "store-unavailable": "The run's Redis does not respond",
+    "store-unavailable": "The run's Redis is unavailable",
     "unavailable": "A required service is unavailable",
 }
 _OF_STATUS = {
@@ -107,9 +110,16 @@ class Problem(Exception):
 
 
 def store_unavailable(error: Exception) -> Problem:
-    """Return a 503 with Retry-After: a Redis of the run does not respond."""
-    return Problem(503, f"the run's Redis does not respond: {error}. Training continues where it can; try again",
+    """Return a 503 with Retry-After: a Redis of the run does not respond, or refuses writes."""
+    what = "refuses writes" if is_write_refusal(error) else "does not respond"
+    return Problem(503, f"the run's Redis {what}: {error}. Training continues where it can; try again",
                    "store-unavailable", {"Retry-After": str(RETRY_SECONDS)})
+
+
+def is_write_refusal(error: Exception) -> bool:
+    """Return whether a Redis refuses all writes: it is full, cannot save, or lacks replicas."""
+    return isinstance(error, redis.OutOfMemoryError) or (
+        isinstance(error, redis.ResponseError) and _REFUSED.search(str(error)) is not None)
 
 
 @contextmanager
@@ -159,6 +169,12 @@ def install(app: FastAPI) -> None:
 
     for away in (ConnectionError, redis.ConnectionError, redis.TimeoutError, Unavailable):
         app.add_exception_handler(away, lambda request, error: store_unavailable(error).response(request.url.path))
+
+    @app.exception_handler(redis.ResponseError)
+    def refused(request: Request, error: redis.ResponseError) -> Response:
+        if not is_write_refusal(error):
+            raise error
+        return store_unavailable(error).response(request.url.path)
 
     @app.exception_handler(FencedOut)
     def moved(request: Request, error: FencedOut) -> Response:

@@ -73,7 +73,11 @@ def client() -> TestClient:
         "moved": FencedOut("epoch", "epoch 3 is over"),
         "http": HTTPException(418, "teapot", {"X-Pot": "tea"}), "connection": ConnectionError("refused"),
         "redis": redis.ConnectionError("refused"), "slow": redis.TimeoutError("refused"),
-        "service": Unavailable("refused"), "bug": KeyError("secret")}
+        "service": Unavailable("refused"), "bug": KeyError("secret"),
+        "full": redis.OutOfMemoryError("refused: command not allowed when used memory > 'maxmemory'."),
+        "unsaved": redis.ResponseError("MISCONF refused: Errors writing to the AOF file"),
+        "alone": redis.ResponseError("Command # 1 (SET a b) of pipeline caused error: NOREPLICAS refused"),
+        "type": redis.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value")}
 
     @app.get("/raise/{name}")
     def fail(name: str) -> None:
@@ -85,7 +89,8 @@ def client() -> TestClient:
 @pytest.mark.parametrize(("name", "status", "kind", "detail", "headers"), [
     ("problem", 409, "key-busy", "busy", {"retry-after": "5"}), ("moved", 409, "stale-epoch", "epoch 3 is over", {}),
     ("http", 418, "bad-request", "teapot", {"x-pot": "tea"}),
-    ("bug", 500, "internal", "KeyError: see the controller's log", {})])
+    ("bug", 500, "internal", "KeyError: see the controller's log", {}),
+    ("type", 500, "internal", "ResponseError: see the controller's log", {})])
 def test_exceptions_are_problems(client: TestClient, name: str, status: int, kind: str, detail: str,
                                  headers: dict[str, str]) -> None:
     answer = client.get(f"/raise/{name}")
@@ -96,7 +101,7 @@ def test_exceptions_are_problems(client: TestClient, name: str, status: int, kin
     assert headers.items() <= dict(answer.headers).items()
 
 
-@pytest.mark.parametrize("name", ["connection", "redis", "slow", "service"])
+@pytest.mark.parametrize("name", ["connection", "redis", "slow", "service", "full", "unsaved", "alone"])
 def test_unreachable_store_says_when_to_retry(client: TestClient, name: str) -> None:
     answer = client.get(f"/raise/{name}")
     assert answer.status_code == 503 and answer.json()["type"] == "urn:five:problem:store-unavailable"

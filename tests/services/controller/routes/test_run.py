@@ -121,6 +121,21 @@ def test_pause_and_resume_events_name_the_caller(client: TestClient, state: RunS
     assert events[1]["details"]["reason"] == "a look"
 
 
+@pytest.mark.parametrize("path", ["/v1/pause", "/v1/stop"])
+def test_write_that_redis_refuses_can_be_retried(client: TestClient, state: RunState, path: str) -> None:
+    """Its last replica is away, and min-replicas-to-write is set."""
+    state.transition(Status.RUNNING, "test")
+    state.redis.config_set("min-replicas-to-write", 1)
+    try:
+        refused = client.post(path, headers=OPERATOR)
+        assert client.get("/v1/status", headers=VIEWER).json()["status"] == "running"
+    finally:
+        state.redis.config_set("min-replicas-to-write", 0)
+    assert refused.status_code == 503 and refused.json()["type"] == "urn:five:problem:store-unavailable"
+    assert refused.headers["retry-after"] and "refuses writes" in refused.json()["detail"]
+    assert client.post(path, headers=OPERATOR).status_code == 200
+
+
 @pytest.mark.parametrize("over", [Status.STOPPING, Status.STOPPED, Status.FAILED])
 def test_ended_run_can_be_started_again(client: TestClient, state: RunState, over: Status) -> None:
     if over is Status.STOPPED:
