@@ -88,12 +88,22 @@ async def stream_messages(context: Context, request: Request, cursor: Cursor | N
     """Yield the stream's text until the caller is no longer valid, including the messages of each call of ``extra``."""
     reader = StreamReader(context, cursor)
     revalidate = request.state.revalidate
+
+    def read() -> str:
+        found = [*reader.poll()]
+        try:
+            found += extra()
+        except redis.RedisError:
+            if not found:  # what the reader has returned must be sent: it does not return it again
+                raise
+        return "".join(found)
+
     try:
         yield "retry: 2000\n\n"
         sent_at = time.monotonic()
         while True:
             try:
-                text = "".join(await asyncio.to_thread(lambda: [*reader.poll(), *extra()]))
+                text = await asyncio.to_thread(read)
             except redis.RedisError:
                 text = ": the run's store does not answer\n\n" if time.monotonic() - sent_at > POLL_SECONDS * 4 else ""
             if not text and time.monotonic() - sent_at >= HEARTBEAT_SECONDS:

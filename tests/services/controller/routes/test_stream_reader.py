@@ -132,6 +132,23 @@ async def test_stream_reports_a_store_that_is_away(context: Context, clock: Simp
     assert "noted" in await anext(text)
 
 
+async def test_messages_are_sent_although_a_part_fails(context: Context, clock: SimpleNamespace) -> None:
+    """The store goes away between the two reads of one poll."""
+    failures = [False, True, False]
+
+    def part() -> list[str]:
+        if failures.pop(0):
+            raise redis.ConnectionError("the store is restarting")
+        return ["part"]
+
+    text = messages(context, extra=part)
+    assert await anext(text) == "retry: 2000\n\n" and (await anext(text)).endswith("part")
+    context.state.transition(Status.RUNNING, "ada")
+    told = await anext(text)
+    assert "run.running" in told and "event: status" in told and "part" not in told
+    assert await anext(text) == "part"
+
+
 async def test_stream_ends_with_its_caller_only(context: Context, clock: SimpleNamespace) -> None:
     answers: list[Exception | None] = [None, redis.ConnectionError("the store is restarting"), None,
                                        Problem(401, "revoked")]
