@@ -76,12 +76,14 @@ class Sessions:
         return code
 
     def open_by_code(self, code: str) -> OpenedSession:
-        """Exchange a code for a session. Raise Problem 401 if it is unknown, expired or used."""
+        """Exchange a code for a session. Raise Problem 401 if it is unknown, expired or used, and 429, which leaves the
+        code valid, if its token creates sessions too fast."""
         name = self._keys.login(token_hash(code))
 
         def take(pipeline: Any) -> Any:
             row = pipeline.get(name)
             if row is not None:
+                self._require_rate(_read(row)[0])
                 pipeline.multi()
                 pipeline.delete(name)
             return row
@@ -95,11 +97,11 @@ class Sessions:
     def open_by_token(self, token: str) -> OpenedSession:
         """Open a session with a named token. Raise Problem 401 if it is not listed or has expired."""
         caller = self._authenticator.authenticate(f"Bearer {token}")
+        self._require_rate(caller.token)
         return self._create_session(caller.token, caller.role)
 
     def _create_session(self, token: str, role: Role) -> OpenedSession:
         caller = self._authenticator.caller_by_hash(token, role)
-        self._require_rate(token)
         secret = secrets.token_urlsafe(32)
         ended = self._store(self._keys.session, token_hash(secret), token, role, UNUSED_SECONDS)
         with self._lock:

@@ -1,6 +1,7 @@
 """Stored sessions on a clock of the test: cache, renewal, limits, and the checks of cookies and origins."""
 
 import json
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,6 +156,18 @@ def test_token_has_a_number_of_sessions_and_a_rate(redis_client: redis.Redis, cl
         sessions.open_by_token(VIEWER)
     assert caught.value.status == 429
     assert sessions.open_by_token(OPERATOR).caller.name == "ada"
+
+
+def test_link_stays_valid_while_its_token_is_too_fast(redis_client: redis.Redis, clock: Clock,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions(redis_client, "trial", authenticator(), LimitsConfig(logins_burst=2, logins_per_second=0.001))
+    code = sessions.create_link(Caller("vera", Role.VIEWER, token_hash(VIEWER)), Role.VIEWER)
+    sessions.open_by_token(VIEWER)
+    with pytest.raises(Problem, match="too many sessions") as caught:
+        sessions.open_by_code(code)
+    assert caught.value.status == 429
+    monkeypatch.setattr(sessions._rates, "_clock", lambda: time.monotonic() + 2000.0)
+    assert sessions.open_by_code(code).caller.name == "vera"
 
 
 def test_ended_sessions_do_not_count(redis_client: redis.Redis, clock: Clock) -> None:
