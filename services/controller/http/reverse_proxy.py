@@ -41,8 +41,16 @@ class ReverseProxy:
             if raw.startswith(self._prefix.encode()):
                 scope["raw_path"] = raw[len(self._prefix):] or b"/"
 
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        own = f"{scope.get('scheme')}://".encode() + host
+
         def located(name: bytes, value: bytes) -> bytes:
-            return self._prefix.encode() + value if name.lower() == b"location" and value[:1] == b"/" else value
+            if name.lower() != b"location":
+                return value
+            # The router's redirects, which remove a final slash, are absolute.
+            origin = own if host and value.startswith(own + b"/") else b""
+            path = value[len(origin):]
+            return origin + self._prefix.encode() + path if path[:1] == b"/" else value
 
         async def send_with_prefix(message: Message) -> None:
             if message["type"] == "http.response.start":

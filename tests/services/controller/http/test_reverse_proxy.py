@@ -64,6 +64,11 @@ def test_rest_works_below_the_prefix(proxy: Proxy) -> None:
     assert httpx.get(origin + made.headers["Location"], headers=bearer(VIEWER), timeout=10).status_code == 200
 
 
+def test_path_with_a_final_slash_is_redirected_below_the_prefix(proxy: Proxy) -> None:
+    moved = httpx.get(f"{proxy.url}/v1/status/", headers=bearer(VIEWER), timeout=10)
+    assert moved.status_code == 307 and moved.headers["Location"] == f"https://127.0.0.1:{proxy.port}/five/v1/status"
+
+
 def test_paths_without_the_prefix_stay(redis_client: redis.Redis, redis_url: str) -> None:
     """Probes and `five` inside the cluster send none; a longer first segment is not the prefix."""
     with live(redis_url, path_prefix=PREFIX) as rest:

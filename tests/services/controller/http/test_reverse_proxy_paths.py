@@ -68,6 +68,14 @@ async def test_location_has_the_prefix(header: tuple[bytes, bytes], expected: by
     assert headers == [(b"etag", b"/a"), (header[0], expected)]
 
 
+@pytest.mark.parametrize(("value", "expected"), [
+    (b"http://host:1/v1/status", b"http://host:1/five/v1/status"), (b"http://host:1", b"http://host:1"),
+    (b"https://host:1/v1", b"https://host:1/v1"), (b"http://host:12/v1", b"http://host:12/v1")])
+async def test_location_at_the_own_host_has_the_prefix(value: bytes, expected: bytes) -> None:
+    _, headers = await pass_through({"path": "/five/a", "headers": [(b"host", b"host:1")]}, [(b"location", value)])
+    assert headers == [(b"location", expected)]
+
+
 async def test_nothing_changes_without_a_prefix() -> None:
     scope, headers = await pass_through({"path": "/five/a"}, [(b"location", b"/v1/a")], prefix="")
     assert scope["path"] == "/five/a" and headers == [(b"location", b"/v1/a")]
