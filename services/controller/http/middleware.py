@@ -5,7 +5,9 @@ read.
 """
 
 import asyncio
+import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 
 PROTECTED = "/v1"
 LOGIN = ("POST", "/v1/session")  # the only request without a caller
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # half of a pair at least, in JSON
 CONNECTION_HEADERS = frozenset({b"date", b"server", b"connection", b"content-length"})
 
 
@@ -237,6 +240,7 @@ class RequestMiddleware:
         body = await self._limits.read_body(receive)
         if body is None:
             return
+        _require_unicode(body)
         # The response to a login is a secret and must not be stored. A viewer changes nothing, and must not fill the
         # store.
         storable = (caller is not None and caller.role >= Role.OPERATOR and scope["method"] in METHODS
@@ -286,6 +290,19 @@ class RequestMiddleware:
             beginning.cancel()
             if not working.done():
                 working.cancel()
+
+
+def _require_unicode(body: bytes) -> None:
+    """Raise Problem 422 for a lone surrogate in JSON: once it is stored, no response that contains it can be sent."""
+    if _SURROGATE.search(body) is None:
+        return
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        what = "a text contains a lone surrogate, such as half of an emoji: valid Unicode is required"
+        raise Problem(422, f"body: {what}", errors=[{"where": "body", "what": what}]) from None
+    except (ValueError, RecursionError):
+        pass  # the application refuses it
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

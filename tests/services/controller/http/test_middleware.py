@@ -191,6 +191,24 @@ def test_invalid_bodies_are_refused(rest: LiveController, body: str, status: int
     problem(rest.ask("POST", "/v1/pause", content=body, headers=JSON), status, kind)
 
 
+@pytest.mark.parametrize("text", [b"\\ud800", b"a\\uDFFF", b"\\ude00\\ud83d", b"\xed\xa0\x80",
+                                  b"\xed\xa0\xbd\xed\xb8\x80"])
+def test_lone_surrogate_is_refused(rest: LiveController, text: bytes) -> None:
+    """In an event it would make every later list of events an internal error."""
+    rest.state.transition(Status.RUNNING, "test")
+    answer = rest.ask("POST", "/v1/pause", content=b'{"reason": "%s"}' % text, headers=JSON)
+    assert "lone surrogate" in problem(answer, 422, "invalid")["errors"][0]["what"]
+    assert rest.ask("GET", "/v1/status").json()["status"] == "running"
+
+
+@pytest.mark.parametrize("text", [b"\\ud83d\\ude00", "\U0001f600".encode()])
+def test_surrogate_pair_is_a_character(rest: LiveController, text: bytes) -> None:
+    rest.state.transition(Status.RUNNING, "test")
+    answer = rest.ask("POST", "/v1/pause", content=b'{"reason": "%s"}' % text, headers=JSON)
+    assert answer.status_code == 200 and answer.json()["reason"] == "\U0001f600"
+    assert rest.ask("GET", "/v1/events").json()["items"][0]["details"]["reason"] == "\U0001f600"
+
+
 def test_an_internal_error_reveals_no_details(redis_client: redis.Redis, redis_url: str) -> None:
     class Broken:
         def live(self) -> None:
