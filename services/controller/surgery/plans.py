@@ -108,10 +108,15 @@ def read_plan(text: str) -> "Plan":
 def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options: Mapping[str, Any]) -> "Plan":
     """Return the plan from the run's agent to the one with ``overrides`` ("model.lstm=256"). Raise InvalidPlan."""
     from five.agent.surgery import AgentSpec, Plan, derive_plan
+    from five.agent.surgery.strict_yaml import parse_yaml
 
     for override in overrides:
         if override.partition(".")[0] not in SECTIONS:
             raise InvalidPlan(f"override {override!r}: only keys of {' and '.join(SECTIONS)} are allowed")
+        try:
+            parse_yaml(override.partition("=")[2])  # apply_overrides allows aliases, which may grow exponentially
+        except ValueError as error:
+            raise InvalidPlan(f"override {override!r}: {error}") from None
     try:
         target = apply_overrides({"game": dict(record.game), "model": dict(record.model)}, list(overrides))
         plan = derive_plan(agent_spec(record), AgentSpec.from_trees(target["game"], target["model"]), name)

@@ -46,6 +46,13 @@ def test_overrides_outside_game_and_model_are_refused(override: str) -> None:
         derive_plan(RECORD, ["model.lstm=16", override], "wider", {})
 
 
+@pytest.mark.parametrize("value", ["[&a [0, 0], [*a, *a]]", "&a 16", "!!int 16"])
+def test_aliases_in_overrides_are_refused(value: str) -> None:
+    """A text of 400 characters may stand for a list of 10^10 values, which an error message would print."""
+    with pytest.raises(InvalidPlan, match="override .*line 1: (anchors|tags) .* are not allowed"):
+        derive_plan(RECORD, [f"model.lstm={value}"], "wider", {})
+
+
 @pytest.mark.parametrize(("overrides", "options"), [
     (["model.lstm"], {}), (["model.lstm=16"], {"warm_up_versions": 10_001}), (["model.lstm=16"], {"speed": 1}),
     (["model.lstm=1e400"], {}), (["game.max_game_seconds=1e400"], {})])
