@@ -78,9 +78,13 @@ async def keep_operating(service: Service[RunConfig]) -> None:
 async def keep_annealing(service: Service[RunConfig]) -> None:
     """Advance the anneal by the newest version and its guard's verdict until the service drains."""
     reconciler = AnnealReconciler(service.state, OperationStore(service.state), service.parameters.head)
+
+    def reconcile_and_show() -> None:
+        show_anneal(reconciler.reconcile(), service.parameters.head)  # both read the store
+
     while not service.lifecycle.draining:
         try:
-            show_anneal(await asyncio.to_thread(reconciler.reconcile), service.parameters.head)
+            await asyncio.to_thread(reconcile_and_show)
         except (redis.RedisError, Unavailable, FencedOut) as error:
             log.warning("anneal is unreadable: %s", error)
         except (ValueError, Corrupt):

@@ -1,6 +1,8 @@
 """Background loops of the controller: a damaged document must not end the process."""
 
 import asyncio
+import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +11,7 @@ import redis
 
 from five.services.controller.__main__ import keep_annealing
 from rapid.store.state import RunState
+from tests.services.controller.anneal.stored_anneals import stored
 from tests.services.live_controller import RUN
 
 
@@ -24,12 +27,32 @@ class Lifecycle:
         return self.left < 0
 
 
-@pytest.mark.parametrize("document", [b"{", b'{"what": "is this"}'])
-async def test_unreadable_anneal_does_not_end_the_loop(redis_client: redis.Redis, document: bytes) -> None:
-    state, lifecycle = RunState(redis_client, RUN), Lifecycle(3)
-    redis_client.set(state.keys.anneal, document)
+async def anneal(state: RunState, head: Callable[[], int] = lambda: 3) -> None:
+    """Run three passes of the loop."""
+    lifecycle = Lifecycle(3)
     service: Any = SimpleNamespace(
-        state=state, lifecycle=lifecycle, parameters=SimpleNamespace(head=lambda: 3),
+        state=state, lifecycle=lifecycle, parameters=SimpleNamespace(head=head),
         config=SimpleNamespace(services=SimpleNamespace(controller=SimpleNamespace(reconcile_seconds=0))))
     await asyncio.wait_for(keep_annealing(service), 10)
     assert lifecycle.left < 0
+
+
+@pytest.mark.parametrize("document", [b"{", b'{"what": "is this"}'])
+async def test_unreadable_anneal_does_not_end_the_loop(redis_client: redis.Redis, document: bytes) -> None:
+    state = RunState(redis_client, RUN)
+    redis_client.set(state.keys.anneal, document)
+    await anneal(state)
+
+
+async def test_anneal_is_read_outside_of_the_event_loop(redis_client: redis.Redis) -> None:
+    """A store that does not respond would stop the REST API meanwhile."""
+    state = RunState(redis_client, RUN)
+    callers: list[threading.Thread] = []
+    stored(state)
+
+    def head() -> int:
+        callers.append(threading.current_thread())
+        return 12
+
+    await anneal(state, head)
+    assert callers and threading.current_thread() not in callers
