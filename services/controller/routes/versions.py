@@ -15,7 +15,7 @@ from five.services.controller.http.paging import (
     make_page,
     require_single_cursor,
 )
-from five.services.controller.http.problems import Problem, responses
+from five.services.controller.http.problems import Problem, blob_store_errors, responses
 from rapid.store.archive import VersionRecord
 from rapid.store.errors import VersionMissing
 
@@ -102,7 +102,8 @@ def version(caller: Viewer, context: ContextDep, version: Annotated[int,
     if record is None:
         raise Problem(404, f"version {version} was never published, or is old and not archived")
     try:
-        meta: dict[str, Any] | None = context.store.fetch_meta(version)
+        with blob_store_errors():
+            meta: dict[str, Any] | None = context.store.fetch_meta(version)
     except VersionMissing:
         meta = None
     return VersionDetails.model_validate({**_version(record), "meta": meta})

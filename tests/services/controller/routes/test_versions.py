@@ -8,6 +8,7 @@ import pytest
 from five.services.controller.http.dependencies import Context
 from five.services.controller.routes import versions
 from tests.services.controller.routes.conftest import Api
+from tests.services.live_controller import problem
 
 
 def publish(context: Context, *numbers: int) -> None:
@@ -66,3 +67,14 @@ def test_version_has_its_metadata_until_it_is_removed(api: Api) -> None:
     assert found["meta"]["reward_std"] == 3.0 and found["digest"] and found["created_at"] > 1e9
     missing = api.ask("GET", "/v1/versions/2")
     assert missing.status_code == 404 and "version 2" in missing.json()["detail"]
+
+
+def test_metadata_in_an_unavailable_blob_store_can_be_retried(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(api.context, 3)
+
+    def fail(version: int) -> None:
+        raise OSError("no route to the bucket")
+
+    monkeypatch.setattr(api.context.store, "fetch_meta", fail)
+    refused = api.ask("GET", "/v1/versions/3")
+    assert "no route to the bucket" in problem(refused, 503, "unavailable")["detail"] and refused.headers["Retry-After"]
