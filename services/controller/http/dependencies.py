@@ -1,8 +1,10 @@
 """FastAPI dependencies of the route handlers: the run's context and the caller."""
 
+import asyncio
 import functools
 from collections.abc import Callable
-from typing import Annotated
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Header, Query, Request, Security
 from fastapi.security import HTTPBearer
@@ -36,6 +38,8 @@ from rapid.store.state import RunState
 
 # Maximum ages of the console's cached data, shared by all clients.
 QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
+BLOB_READERS = 8  # threads
+T = TypeVar("T")
 
 
 class Context:
@@ -84,6 +88,12 @@ class Context:
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
         self.file_config = file_config
+        self._blob_readers = ThreadPoolExecutor(BLOB_READERS, "blob-reader")
+
+    async def read_blobs(self, read: Callable[..., T], *arguments: object) -> T:
+        """Call ``read`` in a thread for the blob store. A bucket that is away takes a minute to fail: in the threads of
+        the event loop such reads would stop the controller's other tasks."""
+        return await asyncio.get_running_loop().run_in_executor(self._blob_readers, read, *arguments)
 
     def drift(self, record: RunRecord) -> list[ConfigDifference]:
         """Return the differences between this controller's configuration file and the run's record, which takes

@@ -104,7 +104,7 @@ async def live(caller: Viewer, context: ContextDep, request: Request, game: Game
 async def replays(caller: Viewer, context: ContextDep) -> RecordingList:
     """Return the recordings of rated games and matches."""
     with blob_store_errors():
-        found = await asyncio.to_thread(context.recordings.all)
+        found = await context.read_blobs(context.recordings.all)
     return RecordingList(replays=[ReplayEntry.model_validate(entry) for entry in found])
 
 
@@ -115,7 +115,7 @@ async def replay(caller: Viewer, context: ContextDep, name: ReplayName) -> Respo
     """Return a recording's bytes: a live game's stream plus an index at its end."""
     try:
         with blob_store_errors():
-            data = await asyncio.to_thread(context.recordings.read, name)
+            data = await context.read_blobs(context.recordings.read, name)
     except BlobMissing:
         raise Problem(404, f"there is no recording {name!r}; GET /v1/replays lists all") from None
     except Corrupt as error:
