@@ -44,7 +44,8 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
         try:
             await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live, clock,
                                     service.config.lifecycle.pause_timeout_seconds)
-        except (redis.RedisError, Unavailable) as error:
+        except (redis.RedisError, Unavailable, ValueError, Corrupt) as error:
+            # Also an acknowledgement or a lease that a service has damaged: each writes its own.
             log.warning("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
 

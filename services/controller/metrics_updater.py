@@ -11,6 +11,7 @@ from five.services.controller import metrics
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service
 from rapid.store.connection import Role, connect
+from rapid.store.errors import Corrupt
 from rapid.store.leases import Leases
 from rapid.store.state import PAUSE_HOLDS
 
@@ -38,6 +39,6 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
     while not service.lifecycle.draining:
         try:
             await asyncio.to_thread(look)
-        except (redis.RedisError, Unavailable) as error:
+        except (redis.RedisError, Unavailable, ValueError, Corrupt) as error:
             log.debug("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import redis
 
-from five.services.controller.__main__ import keep_annealing
-from rapid.store.state import RunState
+from five.services.controller.__main__ import keep_annealing, keep_reconciling
+from rapid.store.state import RunState, Status
 from tests.services.controller.anneal.stored_anneals import stored
 from tests.services.live_controller import RUN
 
@@ -56,3 +56,23 @@ async def test_anneal_is_read_outside_of_the_event_loop(redis_client: redis.Redi
 
     await anneal(state, head)
     assert callers and threading.current_thread() not in callers
+
+
+@pytest.mark.parametrize("damage", [
+    lambda state: state.redis.set(state.keys.quiet("rollout", "0"), b"{"),
+    lambda state: state.redis.zadd(state.keys.quiet_names("rollout"), {b"\xff": 1.0}),
+    lambda state: state.redis.zadd(state.keys.leases("rollout"), {b"\xff": 1.0})])
+async def test_what_a_service_has_damaged_does_not_end_the_loop(redis_client: redis.Redis,
+                                                                damage: Callable[[RunState], object]) -> None:
+    state, lifecycle = RunState(redis_client, RUN), Lifecycle(3)
+    state.create({}, "test")
+    state.transition(Status.RUNNING, "test")
+    state.lease("rollout", "0", 60.0).renew()
+    state.transition(Status.PAUSING, "test")
+    damage(state)
+    service: Any = SimpleNamespace(
+        state=state, lifecycle=lifecycle, parameters=SimpleNamespace(head=lambda: 3), config=SimpleNamespace(
+            name=RUN, lifecycle=SimpleNamespace(pause_timeout_seconds=60.0),
+            services=SimpleNamespace(controller=SimpleNamespace(reconcile_seconds=0))))
+    await asyncio.wait_for(keep_reconciling(service), 10)
+    assert lifecycle.left < 0 and (now := state.status()) is not None and now.status is Status.PAUSING
