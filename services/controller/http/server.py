@@ -1,8 +1,10 @@
 """The HTTP server of the REST API, and the run's context for its requests."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import uvicorn
@@ -31,11 +33,19 @@ GRACE_SECONDS = 3  # for responses in progress when the controller ends
 SOCKET_BYTES = 8 << 10  # of a web-socket message
 PING_SECONDS = 5.0  # web sockets without a pong for this time are closed, and the agent takes over their heroes
 OVERVIEW_SECONDS = 0.1  # one read of the store for concurrent clients
+OTHER_THREADS = 32  # of the event loop: for background loops, logins, cookies and idempotency keys
 STORE_RETRIES = 1  # reopen connections that a restarted Redis has closed
 
 
 class RestServer(uvicorn.Server):
-    """A uvicorn server that leaves signal handling to the service's lifecycle."""
+    """A uvicorn server that leaves signal handling to the service's lifecycle.
+
+    Its event loop gets up to ``threads`` threads for blocking calls.
+    """
+
+    def __init__(self, config: uvicorn.Config, threads: int) -> None:
+        super().__init__(config)
+        self._threads = threads
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -43,6 +53,7 @@ class RestServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on the configured address until `should_exit`. Raise SystemExit when it cannot be listened on."""
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(self._threads, "controller"))
         if sockets is None:
             host, port = self.config.host, self.config.port
             try:
@@ -57,13 +68,15 @@ class RestServer(uvicorn.Server):
 def create_server(app: FastAPI, limits: LimitsConfig, host: str, port: int,
                   trusted_proxies: Sequence[str] = LOOPBACK) -> RestServer:
     """Create a server for the application, without starting it. Host ``::`` is every address, IPv4 and IPv6."""
+    # While the store does not respond, each open stream occupies a thread. By default there are four more than cores.
+    threads = limits.streams + limits.viewers + limits.spectators + limits.players + OTHER_THREADS
     return RestServer(uvicorn.Config(
         ReverseProxy(app, app.state.context.path_prefix, trusted_proxies),
         host, port, http=limited_protocol(limits, trusted_proxies), log_level="warning", access_log=False,
         proxy_headers=False, timeout_keep_alive=limits.keep_alive_seconds,
         h11_max_incomplete_event_size=HEADER_BYTES, timeout_graceful_shutdown=GRACE_SECONDS, server_header=False,
         ws=WebSocketProtocol, ws_max_size=SOCKET_BYTES,
-        ws_ping_interval=PING_SECONDS, ws_ping_timeout=PING_SECONDS, ws_per_message_deflate=False))
+        ws_ping_interval=PING_SECONDS, ws_ping_timeout=PING_SECONDS, ws_per_message_deflate=False), threads)
 
 
 def create_context(service: Service[RunConfig]) -> Context:

@@ -1,7 +1,11 @@
 """The HTTP server: its limits of headers and messages, an occupied port, and the context of a service."""
 
 import logging
+import os
+import signal
 import socket
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +22,8 @@ from five.run.load import load
 from five.services.controller.http import tokens
 from five.services.controller.http.server import create_context, create_server
 from rapid.blobs import BlobStore
-from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live
+from rapid.embedded_redis import EmbeddedRedis
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: "
 HEADER_BYTES = 16 << 10  # docs/api.md
@@ -76,6 +81,25 @@ def test_times_of_connections_are_configured() -> None:
     assert (config.ws_ping_interval, config.ws_ping_timeout) == (5.0, 5.0)
     assert not config.proxy_headers, "the application's own middleware reads them"
     assert not config.access_log, "it would log every request of every console"
+
+
+def test_hanging_store_is_reported_despite_streams(tmp_path: Path) -> None:
+    """Each stream waits for the store in a thread, and a request with a key or a cookie needs one as well."""
+    head = f"GET /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {OPERATOR}\r\n\r\n".encode()
+    with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as running, \
+            live(running.url, LimitsConfig(store_seconds=0.5)) as rest, ExitStack() as stack:
+        for _ in range(LimitsConfig().streams):
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", rest.port), 5))
+            stream.sendall(head)
+            assert stream.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        os.kill(running.pid, signal.SIGSTOP)
+        try:
+            time.sleep(1.0)  # every stream polls the store
+            began = time.monotonic()
+            problem(rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "k"}), 503, "store-unavailable")
+            assert time.monotonic() - began < 4.0
+        finally:
+            os.kill(running.pid, signal.SIGCONT)
 
 
 async def test_occupied_port_is_reported(caplog: pytest.LogCaptureFixture) -> None:
