@@ -22,13 +22,13 @@ ANSWER_SECONDS = 2.0  # after that a Redis is shown as down
 async def keep_metrics_current(service: Service[RunConfig]) -> None:
     """Query the run and its stores until the service drains."""
     store = service.config.store
-    patience = store.model_copy(update={"timeout_seconds": ANSWER_SECONDS})
+    short_timeout = store.model_copy(update={"timeout_seconds": ANSWER_SECONDS})
     urls: dict[Role, str] = {"state": store.state_url, "params": store.params_url}
     # Separate connections, so that a slow store blocks nothing else.
-    clients = {role: connect(url, patience, role) for role, url in urls.items()}
+    clients = {role: connect(url, short_timeout, role) for role, url in urls.items()}
     leases = Leases(service.state.redis, service.config.name)
 
-    def look() -> None:
+    def update() -> None:
         metrics.show_stores(clients)
         now, record = service.state.snapshot()
         metrics.show_run(None if now is None else now.status, service.parameters.head(), leases.live())
@@ -38,7 +38,7 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
 
     while not service.lifecycle.draining:
         try:
-            await asyncio.to_thread(look)
+            await asyncio.to_thread(update)
         except (redis.RedisError, Unavailable, ValueError, Corrupt) as error:
             log.debug("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)

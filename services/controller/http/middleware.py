@@ -63,8 +63,8 @@ def _has_body(scope: Scope) -> bool:
 class _ResponseRecorder:
     """Forwards response messages, and holds those of a request with an idempotency key until its response is stored.
 
-    Otherwise a client that repeats its request as soon as it has the response would be told that the first one is
-    still in progress.
+    Otherwise a client that repeats its request as soon as it has the response would get 409: the first one is still
+    in progress.
     """
 
     def __init__(self, send: Send) -> None:

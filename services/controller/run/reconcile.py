@@ -16,7 +16,7 @@ WAITING = (Status.STARTING, Status.PAUSING, Status.STOPPING)  # statuses that en
 
 
 def next_status(status: Status, head: int | None, live: list[Instance],
-                quiet: IdleReport) -> tuple[Status, str] | None:
+                report: IdleReport) -> tuple[Status, str] | None:
     """Return the transition that is due and its reason, or None.
 
     starting -> running once a version is published and each required kind of service is live; pausing -> paused once
@@ -26,8 +26,8 @@ def next_status(status: Status, head: int | None, live: list[Instance],
         kinds = {i.kind for i in live}
         if all(kind in kinds for kind in NEEDED):
             return Status.RUNNING, f"version {head} is published and {', '.join(NEEDED)} are live"
-    if status is Status.PAUSING and not quiet.waiting_for:
-        return Status.PAUSED, f"games and learning are idle: acknowledged by {len(quiet.acknowledged)} services"
+    if status is Status.PAUSING and not report.waiting_for:
+        return Status.PAUSED, f"games and learning are idle: acknowledged by {len(report.acknowledged)} services"
     if status is Status.STOPPING and all(i.kind == WHO for i in live):
         return Status.STOPPED, "all services have drained"
     return None
@@ -56,15 +56,15 @@ def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[]
     now, record = state.snapshot()
     if now is None or record is None or now.status not in WAITING:
         return False
-    quiet = state.idle_report()
-    due = next_status(now.status, head(), live(), quiet)
+    report = state.idle_report()
+    due = next_status(now.status, head(), live(), report)
     if due is not None:
         try:
             state.transition(due[0], WHO, due[1], record.epoch)
         except (FencedOut, IllegalTransition):
             return False  # changed concurrently; the next pass decides again
         return True
-    if now.status is Status.PAUSING and clock.seconds(quiet.pause) > pause_timeout_seconds:
-        details = {"pause": quiet.pause, "waiting_for": quiet.waiting_for, "seconds": pause_timeout_seconds}
-        return note_overdue(state.redis, state.run, quiet.pause, event_fields(WHO, "run.pause_overdue", details))
+    if now.status is Status.PAUSING and clock.seconds(report.pause) > pause_timeout_seconds:
+        details = {"pause": report.pause, "waiting_for": report.waiting_for, "seconds": pause_timeout_seconds}
+        return note_overdue(state.redis, state.run, report.pause, event_fields(WHO, "run.pause_overdue", details))
     return False
