@@ -67,6 +67,13 @@ def test_left_behind_of_the_head_itself_is_nothing() -> None:
     assert TWICE.left_behind(160, 160) == [] and TWICE.left_behind(150, 150) == []
 
 
+def test_number_of_versions_costs_nothing() -> None:
+    """The console reads the branches of a run every few seconds."""
+    line = Lineage([segment(0), segment(10**12, 10)])
+    assert numbers(line.left_behind(10, 10**12 - 1)) == [(11, 10**12 - 1)]
+    assert [numbers([gone]) for _, gone in line.reverted()] == [[(11, 10**12 - 1)]]
+
+
 @pytest.mark.parametrize("parent", [10, 11])
 def test_segment_that_continues_itself_is_refused(parent: int) -> None:
     with pytest.raises(ValueError, match=f"version 10 cannot continue the later version {parent}"):

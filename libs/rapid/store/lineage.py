@@ -104,13 +104,10 @@ class Lineage:
         """
         if target > head:
             raise ValueError(f"version {target} is newer than the head, {head}")
-        kept = self.ancestry(target)
-        left = []
-        for run in self.ancestry(head):
-            mine = [v for v in run if not any(v in other for other in kept)]
-            if mine:
-                left.append(range(mine[0], mine[-1] + 1))
-        return left[::-1]
+        # Both ancestries have a segment from its first version on, so what they share of it is its beginning.
+        kept = {run.start: run.stop for run in self.ancestry(target)}
+        left = [range(max(kept.get(run.start, 0), run.start), run.stop) for run in self.ancestry(head)]
+        return [run for run in left[::-1] if run]
 
     def reverted(self) -> list[tuple["LineageSegment", range]]:
         """Return, in the order of reverts, the segment that each revert began and the versions that it left behind."""
