@@ -44,7 +44,7 @@ ANNEAL_STEPS = ("keep", "begin")
 STEPS_OF: dict[OperationKind, tuple[str, ...]] = {
     OperationKind.CHECK: CHECK_STEPS, OperationKind.SURGERY: SURGERY_STEPS, OperationKind.REVERT: REVERT_STEPS,
     OperationKind.ANNEAL: ANNEAL_STEPS}
-PUBLISH = "publish"
+PUBLISH, BEGIN = "publish", "begin"
 
 
 class OperationStep(BaseModel):
@@ -143,8 +143,9 @@ class Operation(BaseModel):
 
     @property
     def publishing(self) -> bool:
-        """Return whether publishing has begun. From then on it cannot be cancelled."""
-        step = self.step(PUBLISH)
+        """Return whether the step that publishes, or that begins the anneal, has begun. From then on it cannot be
+        cancelled."""
+        step = self.step(PUBLISH) or self.step(BEGIN)
         return step is not None and step.state is not StepState.WAITING and step.state is not StepState.SKIPPED
 
     @property

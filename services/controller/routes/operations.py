@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 from five.services.controller.http.dependencies import ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.paging import Limit, Offset, Slice, make_slice
 from five.services.controller.http.problems import Problem, responses
-from five.services.controller.operations.document import Operation, OperatorDecision, StepState
+from five.services.controller.operations.document import Operation, OperationKind, OperatorDecision, StepState
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.routes.run import Reason
 
@@ -49,8 +49,10 @@ def cancel_operation(caller: Operator, context: ContextDep, identity: Identity, 
         if operation.is_over:
             raise Problem(409, f"operation {identity} is already {operation.state.value}: {operation.outcome}")
         if operation.publishing:
-            raise Problem(409, f"operation {identity} is publishing or published and can no longer be cancelled: "
-                               "revert to the version before it instead")
+            progress, instead = "is publishing or published", "revert to the version before it"
+            if operation.kind is OperationKind.ANNEAL:
+                progress, instead = "begins its anneal", "abort the anneal"
+            raise Problem(409, f"operation {identity} {progress} and can no longer be cancelled: {instead} instead")
         return operation if operation.cancel else operation.model_copy(update={"cancel": decision})
 
     if dry_run:

@@ -82,3 +82,16 @@ def test_an_anneal_begins_while_the_run_goes_on_or_not_at_all() -> None:
         assert done.state is OperationState.FAILED and failing.now_is == RunStatus(
             Status.RUNNING, 0.0, "controller", "") and not failing.annealed
         assert "keep cannot work out" in done.outcome or "one at a time" in done.outcome
+
+
+@pytest.mark.parametrize("state", [StepState.WAITING, StepState.GOING])
+def test_an_anneal_that_may_have_begun_is_not_cancelled(state: StepState) -> None:
+    """Its checkpoint would be removed: the controller died, or another one wrote, before the step was saved."""
+    run = MemoryBackend()
+    begun = operation(run, OperationKind.ANNEAL).with_step("keep", state=StepState.DONE, result={"head": 3})
+    begun = begun.with_step("begin", state=state, attempt=1, started_at=0.0)
+    if state is StepState.GOING:
+        run.begin_anneal(begun)
+    done = carry_on(begun.model_copy(update={"cancel": OperatorDecision(who="bob", at=1.0)}), run)
+    assert (done.state, run.annealed) == ((OperationState.DONE, {"anneal-1"}) if state is StepState.GOING
+                                          else (OperationState.CANCELLED, set()))

@@ -72,6 +72,12 @@ def test_operation_whose_state_forbids_it_stays(api: Api, store: OperationStore,
     assert api.ask("GET", path).json() == before
 
 
+def test_anneal_that_begins_is_aborted_instead(api: Api, store: OperationStore) -> None:
+    path = begin(store, lambda operation: operation.with_step("begin", state=StepState.GOING),
+                 kind=OperationKind.ANNEAL)
+    assert "abort the anneal instead" in problem(api.ask("POST", f"{path}/cancel"), 409, "conflict")["detail"]
+
+
 def test_only_a_held_operation_continues(api: Api, store: OperationStore) -> None:
     path = begin(store, at_hold)
     api.ask("POST", f"{path}/cancel")
