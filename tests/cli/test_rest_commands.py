@@ -119,6 +119,15 @@ def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, m
     assert operation in seen
 
 
+@pytest.mark.parametrize("words", [
+    ["schedules", "--run", "other", "--json", "set", "learning_rate", "1e-5"],
+    ["schedules", "set", "--run", "other", "learning_rate", "1e-5", "--json"],
+    ["matches", "--run", "other", "--json", "play"], ["schedules", "--run", "other", "--json"]])
+def test_options_hold_on_both_sides_of_the_verb(words: list[str]) -> None:
+    arguments = parser().parse_args(words)
+    assert (arguments.run, arguments.url, arguments.token_file, arguments.json) == ("other", None, None, True)
+
+
 def test_commands_against_a_controller(controller: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
     def five(*words: str) -> tuple[int, str, str]:
         status = main([*words, "--url", controller.url])

@@ -34,14 +34,15 @@ def add_commands(commands: Any) -> None:
     for command in COMMANDS:
         parser = commands.add_parser(command.name, help=command.words)
         command.arguments(parser)
-        for each in _leaves(parser):
-            add_address(each)
-            each.add_argument("--json", action="store_true", help="print the response as JSON")
+        _add_common_options(parser)
+        for verb in _verbs(parser):
+            verb.argument_default = argparse.SUPPRESS  # otherwise its defaults replace options before the verb
+            _add_common_options(verb)
 
 
-def _leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+def _verbs(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    return [parser, *(child for action in below for child in action.choices.values())]
+    return [child for action in below for child in action.choices.values()]
 
 
 def run(arguments: Arguments) -> int:
@@ -80,6 +81,11 @@ def _format_cell(name: str, value: Any) -> str:
 
 
 # Arguments.
+
+
+def _add_common_options(parser: argparse.ArgumentParser) -> None:
+    add_address(parser)
+    parser.add_argument("--json", action="store_true", help="print the response as JSON")
 
 
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
