@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import redis
 
+from five.cli import commands
 from five.cli.main import main
 from tests.repository import ROOT
 
@@ -20,10 +23,35 @@ def test_help_is_printed(words: tuple[str, ...], capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.startswith(" ".join(("usage: five", *words)))
 
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"}
+
+
+@pytest.mark.parametrize(("error", "line"), [
+    (PermissionError(13, "Permission denied", "runs/trial/report.html"), "runs/trial/report.html: Permission denied"),
+    (OSError(28, "No space left on device"), "No space left on device"),
+    (redis.ConnectionError("Error 2 connecting to unix socket"), "Error 2 connecting to unix socket"),
+    (TimeoutError("the run did not start"), "the run did not start")])
+def test_failures_of_files_and_stores_are_one_line(error: Exception, line: str, monkeypatch: pytest.MonkeyPatch,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr(commands, "run", fail)
+    assert main(["scale"]) == 2 and capsys.readouterr().err == f"five scale: {line}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_full_disk_under_standard_output_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "five.cli.main", "config", "learning"], stdout=full,
+                              stderr=subprocess.PIPE, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (2, b"five config: No space left on device\n")
+
+
 def test_closed_pipe_is_not_an_error() -> None:
     """Simulates `five config learning | head -1`."""
     program = subprocess.Popen([sys.executable, "-m", "five.cli.main", "config", "learning"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"})
+                               stderr=subprocess.PIPE, env=ENVIRONMENT)
     assert program.stdout is not None and program.stderr is not None
     program.stdout.close()
     assert program.wait(60) == 1 and program.stderr.read() == b""

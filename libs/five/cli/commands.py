@@ -4,6 +4,8 @@ import argparse
 import os
 from pathlib import Path
 
+import redis
+
 from five.cli import (
     agents,
     anneal,
@@ -27,11 +29,10 @@ from five.local.run_folder import RunUnavailable, find_run
 from five.packed_agents.errors import AgentUnavailable
 from five.run.load import ConfigError, presets
 from rapid.rpc.errors import CallFailed
-from rapid.store.errors import StoreUnreachable
 
-# Errors whose message is for the user.
-EXPECTED = (ConfigError, AgentUnavailable, RunUnavailable, ApiError, CallFailed, StoreUnreachable, RuntimeError,
-            TimeoutError)
+# Errors that main prints as one line: messages for the user, and failures of files, connections and stores.
+EXPECTED = (ConfigError, AgentUnavailable, RunUnavailable, ApiError, CallFailed, RuntimeError, OSError,
+            redis.RedisError)
 
 
 def parser() -> argparse.ArgumentParser:

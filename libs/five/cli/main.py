@@ -29,16 +29,35 @@ def main(argv: Sequence[str] | None = None) -> int:
             if sys.stdout is not None:  # None: it was closed before the start
                 sys.stdout.flush()
             return status
+        except BrokenPipeError:
+            raise
         except commands.EXPECTED as error:
-            print(f"{command}: {error}", file=sys.stderr)
+            print(f"{command}: {describe(error)}", file=sys.stderr)
+            _end_output()
             return 2
     except BrokenPipeError:  # the reader has closed the pipe, as `five ... | head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter's last flush must not fail
+        _end_output()
         return 1
     except KeyboardInterrupt as interrupt:
         number = signal.Signals(interrupt.args[0] if interrupt.args else signal.SIGINT)
         print(f"{command}: ended by {number.name}", file=sys.stderr)
         return 128 + number
+
+
+def describe(error: Exception) -> str:
+    """Return an error's text; of a failed system call the file and the reason, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _end_output() -> None:
+    """Flush standard output. If that fails, drop its text: the interpreter's last flush must not fail."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
