@@ -11,6 +11,8 @@ import redis
 from five.agent.surgery import AgentSpec, Plan
 from five.cli.main import main
 from five.cli.surgery import describe, line_of, report_of, table
+from five.local.run_folder import RunFolder
+from five.run.load import load, rename, save
 from five.services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, RehearsalWorker
@@ -34,6 +36,30 @@ def rest(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def five(rest: LiveController, verb: str, *arguments: str) -> int:
     return main(["surgery", verb, "--url", rest.url, *arguments])
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of this machine that is not running."""
+    monkeypatch.chdir(tmp_path)
+    folder = RunFolder(Path("runs/trial"))
+    folder.create()
+    save(rename(load("laptop-1v1"), "trial"), folder.config)
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], ["--no-wait"], ["--json"], ["--reason", "a look"]])
+def test_rehearsal_here_refuses_options_of_requests(option: list[str], run_folder: None,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["surgery", "rehearse", "wider.yaml", *option]) == 2
+    assert f"{option[0]}: only with --ask or --url" in capsys.readouterr().err
+
+
+def test_rehearsal_here_names_a_wrong_plan_file(run_folder: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["surgery", "rehearse", "wider.yaml"]) == 2
+    assert capsys.readouterr().err == "five surgery: wider.yaml: No such file or directory\n"
+    Path("wider.yaml").write_text("name: wider\n")
+    assert main(["surgery", "rehearse", "wider.yaml"]) == 2
+    assert capsys.readouterr().err.startswith("five surgery: wider.yaml: ")
 
 
 def pass_check(state: RunState, plan: Plan) -> None:

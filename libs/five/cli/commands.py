@@ -191,6 +191,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "client":
             return client.run(arguments)
         case "surgery" if arguments.verb == "rehearse" and not (arguments.ask or arguments.url):
+            surgery.require_rehearsal_here(arguments)
             from five.rehearsal.rehearsal import rehearse
 
             return rehearse(find_run(arguments.run), arguments.plan, surgery.scope_of(arguments))

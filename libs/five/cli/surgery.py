@@ -95,6 +95,14 @@ def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
         raise ApiError(str(error)) from None
 
 
+def require_rehearsal_here(arguments: argparse.Namespace) -> None:
+    """Raise ApiError for options that a rehearsal in this process does not have."""
+    for option in ("dry_run", "no_wait", "json", "reason"):
+        if getattr(arguments, option):
+            raise ApiError(f"--{option.replace('_', '-')}: only with --ask or --url, which rehearse in the process of "
+                           "`five train`")
+
+
 def run(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     """Run a verb over REST. Return the exit status: 1 if a check, a rehearsal or an operation failed."""
     ask = Surgery(controller, arguments)

@@ -56,10 +56,13 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     """Rehearse the plan in this process and write the progress to the run's state.
 
     Return 1 if the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError,
-    RunUnavailable, ValueError.
+    RunUnavailable, OSError.
     """
-    text = Path(plan_file).read_text(encoding="utf-8")
-    plan = Plan.from_yaml(text)
+    try:
+        text = Path(plan_file).read_text(encoding="utf-8")
+        plan = Plan.from_yaml(text)
+    except ValueError as error:
+        raise RuntimeError(f"{plan_file}: {error}") from None
     state = run_state(folder)
     kept, record = Rehearsals(state), state.record()
     epoch = 0 if record is None else record.epoch
@@ -72,7 +75,10 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     except RehearsalInProgress as busy:
         kept.release(rehearsal.id)
         raise RuntimeError(str(busy)) from None
-    result = run_rehearsal(folder, plan, rehearsal, kept, print)
+    try:
+        result = run_rehearsal(folder, plan, rehearsal, kept, print)
+    except ValueError as error:  # the plan does not fit the run
+        raise RuntimeError(str(error)) from None
     if result.worse:
         print("WORSE than before")
     return int(result.worse)
