@@ -168,7 +168,9 @@ def _revert(arguments: argparse.Namespace, controller: ControllerClient) -> int:
         print(_format_undone(undone))
     if arguments.dry_run:
         return 0
-    if not arguments.yes and not arguments.json and not confirm("revert?"):
+    if arguments.json and not arguments.yes:
+        raise ApiError("revert? --json asks no question; nothing was changed: --yes confirms")
+    if not arguments.yes and not confirm("revert?"):
         print("nothing changed")
         return 1
     return _operation(arguments, controller.post("revert", {
