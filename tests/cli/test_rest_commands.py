@@ -184,6 +184,14 @@ def test_viewer_token_from_a_file(controller: LiveController, tmp_path: Path, ca
     assert "token 'vera' has the role viewer" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", [b'[{"name": "ada"}]', b"one\ntwo\n", "t\u00f6ken".encode(), b"\xff\xfe"])
+def test_file_that_is_no_token_is_refused(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "token").write_bytes(content)
+    assert main(["status", "--url", "http://127.0.0.1:1", "--token-file", str(tmp_path / "token")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"five status: --token-file {tmp_path / 'token'}: ") and "ada" not in said
+
+
 def test_missing_token_sends_no_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("FIVE_OPERATOR_TOKEN", raising=False)
     assert main(["status", "--url", "http://127.0.0.1:1"]) == 2

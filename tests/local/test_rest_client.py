@@ -1,9 +1,11 @@
-"""The REST client when the controller restarts between a change and its response, with a real HTTP server."""
+"""The REST client with real HTTP servers: a controller that restarts between a change and its response, and servers
+that are no controller."""
 
 import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +63,49 @@ def test_a_request_without_response_says_so(server: Restarting) -> None:
     with pytest.raises(NoResponse, match="does not answer") as error:
         ControllerClient(server.url, "token").post("operations/o/continue", {})
     assert isinstance(error.value, ApiError) and len(server.keys) == TRIES
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Answers /v1/page with a page and redirects everything else, as a proxy does."""
+
+    def do_GET(self) -> None:
+        body = b"<html>log in</html>"
+        page = self.path == "/v1/page"
+        self.send_response(200 if page else 301)
+        if not page:
+            self.send_header("Location", "https://five.example.com/")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[ControllerClient]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as found:
+        threading.Thread(target=found.serve_forever, args=(0.02,), daemon=True).start()
+        yield ControllerClient(f"http://127.0.0.1:{found.server_address[1]}", "token")
+        found.shutdown()
+
+
+def test_a_redirect_is_an_error_that_names_its_target(elsewhere: ControllerClient, tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match="301, the server redirects to https://five.example.com/"):
+        elsewhere.get("status")
+    with pytest.raises(ApiError, match="redirects"):
+        elsewhere.save("replays/version-10", tmp_path / "version-10.view")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ApiError, match="redirects"):
+        next(elsewhere.follow())
+
+
+def test_a_page_is_not_an_answer(elsewhere: ControllerClient) -> None:
+    with pytest.raises(ApiError, match="GET http://127.0.0.1:[0-9]+/v1/page was not answered with JSON"):
+        elsewhere.get("page")
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "http://", "http://host:port", "http://[::1", "ftp://host"])
+def test_an_invalid_url_is_refused(url: str) -> None:
+    with pytest.raises(ApiError, match="is not a controller's URL"):
+        ControllerClient(url, "token")

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -41,10 +42,20 @@ def token_of(arguments: argparse.Namespace) -> str:
     """Return the given token, '' without one. For a run of this machine only --token-file counts. Raises ApiError."""
     if arguments.token_file is not None:
         try:
-            return str(arguments.token_file.read_text(encoding="utf-8").strip())
+            return _token(str(arguments.token_file.read_text(encoding="utf-8")), f"--token-file {arguments.token_file}")
         except OSError as error:
             raise ApiError(f"--token-file {arguments.token_file}: {error.strerror}") from None
-    return os.environ.get(TOKEN_VARIABLE, "").strip() if arguments.url else ""
+        except UnicodeDecodeError:
+            raise ApiError(f"--token-file {arguments.token_file}: not a file of text") from None
+    return _token(os.environ.get(TOKEN_VARIABLE, ""), TOKEN_VARIABLE) if arguments.url else ""
+
+
+def _token(text: str, source: str) -> str:
+    """Return the token in a text. Raises ApiError for a text that no request can carry."""
+    token = text.strip()
+    if not re.fullmatch("[!-~]*", token):
+        raise ApiError(f"{source}: not a token; one word of ASCII characters is expected")
+    return token
 
 
 def confirm(question: str) -> bool:

@@ -37,32 +37,39 @@ class Document(NamedTuple):
 class ControllerClient:
     """Client of a controller at ``url``, http(s)://host:port, with a token.
 
-    Every change carries an idempotency key, so that it can be sent again if its response was lost.
+    Every change carries an idempotency key, so that it can be sent again if its response was lost. Raises ApiError for
+    an invalid URL.
     """
 
     def __init__(self, url: str, token: str, timeout: float = 35.0) -> None:
         self.url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
-        self._trust_env = not is_loopback(self.url)
+        try:
+            address = httpx.URL(self.url)
+            if address.scheme not in ("http", "https") or not address.host:
+                raise ValueError("http://HOST:PORT or https://HOST:PORT is expected")
+            self._trust_env = not is_loopback(self.url)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise ApiError(f"{url!r} is not a controller's URL: {error}") from None
 
     def get(self, path: str, **parameters: Any) -> Any:
         """Return the JSON of GET /v1/<path>. Parameters that are None are left out. Raises ApiError."""
-        return self._ask("GET", path, parameters, None).json()
+        return _json(self._ask("GET", path, parameters, None))
 
     def document(self, path: str) -> Document:
         """Return GET /v1/<path> with its entity tag. Raises ApiError."""
         answer = self._ask("GET", path, {}, None)
-        return Document(answer.json(), answer.headers["ETag"])
+        return Document(_json(answer), answer.headers["ETag"])
 
     def post(self, path: str, body: dict[str, Any], *, patience: float = 0.0, **parameters: Any) -> Any:
         """Return the JSON of POST /v1/<path>. Without a response it is sent again, under the same idempotency key, for
         at least ``patience`` seconds. Raises ApiError."""
-        return self._ask("POST", path, parameters, body, patience=patience).json()
+        return _json(self._ask("POST", path, parameters, body, patience=patience))
 
     def put(self, path: str, body: dict[str, Any], match: str | None = None, **parameters: Any) -> Any:
         """Return the JSON of PUT /v1/<path>, conditional on the entity tag ``match``. Raises ApiError."""
-        return self._ask("PUT", path, parameters, body, {"If-Match": match} if match else {}).json()
+        return _json(self._ask("PUT", path, parameters, body, {"If-Match": match} if match else {}))
 
     def delete(self, path: str) -> None:
         """Send DELETE /v1/<path>. Raises ApiError."""
@@ -79,7 +86,7 @@ class ControllerClient:
                 headers = {**self._headers, **({"Last-Event-ID": last} if last else {})}
                 with httpx.stream("GET", f"{self.url}/v1/stream", headers=headers,
                                   timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:
-                    if answer.is_error:
+                    if not answer.is_success:
                         answer.read()
                         raise self._refusal(answer)
                     failures = 0
@@ -99,7 +106,7 @@ class ControllerClient:
         try:
             with httpx.stream("GET", f"{self.url}/v1/{path}", headers=self._headers,
                               timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:
-                if answer.is_error:
+                if not answer.is_success:
                     answer.read()
                     raise self._refusal(answer)
                 with replacing(file) as out:
@@ -129,7 +136,7 @@ class ControllerClient:
             if answer.status_code != 503 or last:
                 break
             time.sleep(min(float(answer.headers.get("Retry-After", 1)), LONGEST_PAUSE))
-        if answer.is_error:
+        if not answer.is_success:
             raise self._refusal(answer)
         return answer
 
@@ -138,8 +145,11 @@ class ControllerClient:
 
     @staticmethod
     def _refusal(answer: httpx.Response) -> ApiError:
-        """Return the error of problem details (RFC 9457)."""
+        """Return the error of problem details (RFC 9457), or of a redirect, which is not followed."""
         request = f"{answer.request.method} {answer.request.url.path}"
+        if answer.has_redirect_location:
+            return ApiError(f"{request}: {answer.status_code}, the server redirects to {answer.headers['Location']}; "
+                            "give the controller's own address")
         try:
             problem = answer.json()
             text = f"{problem['title']} ({answer.status_code}): {problem['detail']}"
@@ -147,6 +157,15 @@ class ControllerClient:
         except (ValueError, KeyError, TypeError):
             text = f"{answer.status_code} {answer.text[:500]}"
         return ApiError(f"{request}: {text}")
+
+
+def _json(answer: httpx.Response) -> Any:
+    """Return the JSON of a response. Raises ApiError for another one, as of a proxy's login page."""
+    try:
+        return answer.json()
+    except ValueError:
+        raise ApiError(f"{answer.request.method} {answer.request.url} was not answered with JSON: is this the "
+                       "controller's address?") from None
 
 
 def is_loopback(url: str) -> bool:
