@@ -11,6 +11,7 @@ import stat
 import subprocess
 import tempfile
 import time
+import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,7 +83,7 @@ class EmbeddedRedis:
     @property
     def url(self) -> str:
         """URL for clients."""
-        return f"unix://{self.socket}"
+        return f"unix://{urllib.parse.quote(str(self.socket))}"
 
     def argv(self) -> list[str]:
         """Create the folder and return the server's command. Raise RuntimeError when there is no binary."""

@@ -28,6 +28,15 @@ def test_empty_addresses_are_filled(tmp_path: Path) -> None:
     assert found.game == asked.game and found.learning == asked.learning
 
 
+def test_path_with_yaml_characters_is_kept(tmp_path: Path) -> None:
+    """In YAML " #" begins a comment and ": " a mapping."""
+    folder = RunFolder(tmp_path / "games: try #2" / "trial")
+    found = with_addresses(load("laptop-1v1"), folder.path)
+    assert found.blobs.url == str(folder.path / "blobs")
+    assert found.services.controller.tokens_file == str(folder.tokens)
+    assert found.store.state_url == folder.embedded("state").url
+
+
 def test_remote_environment_gets_a_server(tmp_path: Path) -> None:
     found = with_addresses(load("laptop-1v1", ["services.rollout.environment=remote"]), tmp_path)
     assert len(found.services.dota_env.addresses) == 1

@@ -1,6 +1,7 @@
 """Local cluster: all services as processes of this machine under one supervisor."""
 
 import itertools
+import json
 import logging
 import os
 import random
@@ -83,14 +84,14 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
     If the controller's port is taken, a free one replaces it: `five status` reads it from the run's folder.
     """
     services = config.services
-    wanted: dict[str, str] = {}
+    wanted: dict[str, object] = {}
     inference = max(len(services.inference.addresses), 1)
     environments = 1 if services.rollout.environment == "remote" else 0
     host = local_host(config.rpc.listen_host)
     ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 4, host))
 
-    def addresses(count: int) -> str:
-        return "[" + ", ".join(f'"{join_address(host, next(ports))}"' for _ in range(count)) + "]"
+    def addresses(count: int) -> list[str]:
+        return [join_address(host, next(ports)) for _ in range(count)]
 
     if not services.inference.addresses:
         wanted["services.inference.addresses"] = addresses(inference)
@@ -102,10 +103,10 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
                        ("services.evaluator.address", services.evaluator.address),
                        ("services.play.address", services.play.address)):
         if not given:
-            wanted[key] = f'"{join_address(host, next(ports))}"'
+            wanted[key] = join_address(host, next(ports))
     controller = services.controller
     if controller.port == 0 or not is_free(controller.host, controller.port):  # taken by another run of this machine
-        wanted["services.controller.port"] = str(next(ports))
+        wanted["services.controller.port"] = next(ports)
     if not controller.tokens_file:
         wanted["services.controller.tokens_file"] = str((folder / "tokens.json").resolve())
     for key, given in (("store.state_url", config.store.state_url), ("store.params_url", config.store.params_url)):
@@ -113,7 +114,9 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
             wanted[key] = RunFolder(folder).embedded("state" if "state" in key else "params").url
     if not config.blobs.url:
         wanted["blobs.url"] = str(folder.resolve() / "blobs")
-    tree = apply_overrides(config.model_dump(mode="json", by_alias=True), [f"{k}={v}" for k, v in wanted.items()])
+    # As JSON, which is YAML: as plain text " #" in a path would begin a comment.
+    overrides = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in wanted.items()]
+    tree = apply_overrides(config.model_dump(mode="json", by_alias=True), overrides)
     return validate(tree, "local cluster")
 
 
