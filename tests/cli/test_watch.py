@@ -1,7 +1,11 @@
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from dota.picture import Picture
 from five.cli import watch
 from five.cli.watch import FILM_RATE, STEP_SECONDS, pictures
 
@@ -21,3 +25,23 @@ def test_film_has_the_requested_speed(monkeypatch: pytest.MonkeyPatch, speed: fl
     assert len(film) == pytest.approx(GAME_SECONDS * FILM_RATE / speed, abs=1)
     assert film == sorted(film) and film[0] == 0 and film[-1] >= steps - speed / FILM_RATE / STEP_SECONDS - 1
     assert len(list(pictures("x", speed, 0.2))) == min(len(film), round(0.2 * FILM_RATE))
+    assert len(list(pictures("x", speed, 0.01))) == 1
+
+
+@pytest.mark.parametrize("name", ["game.gif", "game.mp4"])
+def test_failed_film_leaves_the_earlier_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules have changed since the replay was recorded: playback ends within it."""
+    replay, film = tmp_path / "game.replay", tmp_path / name
+    replay.touch()
+
+    def changed(path: Path, speed: float, seconds: float | None) -> Iterator[Picture]:
+        yield from np.zeros((3, 48, 48, 3), np.uint8)
+        raise RuntimeError("the game has changed")
+
+    monkeypatch.setattr(watch, "pictures", lambda *arguments: iter(np.zeros((3, 48, 48, 3), np.uint8)))
+    assert watch.watch(str(replay), str(film), 8.0, None) == 0
+    first = film.read_bytes()
+    monkeypatch.setattr(watch, "pictures", changed)
+    with pytest.raises(RuntimeError, match="has changed"):
+        watch.watch(str(replay), str(film), 8.0, None)
+    assert film.read_bytes() == first and {path.name for path in tmp_path.iterdir()} == {"game.replay", name}

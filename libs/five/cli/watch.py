@@ -1,6 +1,8 @@
 """`five watch`: render a replay as a film on the real map."""
 
+import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +82,7 @@ def caption(frame: dict[str, Any]) -> str:
 
 
 def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[Picture]:
-    """Yield the film's pictures: ``speed`` game seconds a second, at most ``seconds`` long.
+    """Yield the film's pictures: ``speed`` game seconds a second, at most ``seconds`` long, at least one.
 
     Raises ValueError for a file that is not a replay.
     """
@@ -92,7 +94,7 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
         while due <= step * STEP_SECONDS:  # several times in a slow film
             due += speed / FILM_RATE
             shown += 1
-            if seconds is not None and shown > seconds * FILM_RATE:
+            if seconds is not None and shown > max(seconds * FILM_RATE, 1):
                 return
             picture = render_frame(ground, frame) if picture is None else picture
             yield picture
@@ -122,7 +124,10 @@ def watch_agent(name: str, out: str | None, speed: float, seconds: float | None)
 
 
 def watch(path: str, out: str | None, speed: float, seconds: float | None) -> int:
-    """Write the film and print its path. Return the exit status. Raises RuntimeError if the replay is unreadable."""
+    """Write the film and print its path. Return the exit status.
+
+    After an error or Ctrl-C an earlier film remains. Raises RuntimeError if the replay is unreadable, OSError.
+    """
     source = Path(path)
     target = Path(out) if out else source.with_suffix(".mp4")
     if target.suffix not in (".gif", ".mp4"):
@@ -132,12 +137,16 @@ def watch(path: str, out: str | None, speed: float, seconds: float | None) -> in
     options: dict[str, Any] = {"fps": FILM_RATE}
     if target.suffix == ".mp4":
         options |= {"quality": 7, "macro_block_size": 4}
+    partial = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")  # the suffix selects the format
     try:
-        writer: Any = imageio.get_writer(target, **options)
-        with writer as film:
+        writer: Any = imageio.get_writer(partial, **options)
+        with closing(writer) as film:  # as a context of its own it leaves ffmpeg running after an error
             for picture in pictures(source, speed, seconds):
                 film.append_data(picture)
+        partial.replace(target)
     except ValueError as error:
         raise RuntimeError(str(error)) from None
+    finally:
+        partial.unlink(missing_ok=True)
     print(target)
     return 0
