@@ -73,6 +73,25 @@ def test_log_accumulates_games_of_several_calls(tmp_path: Path, capsys: pytest.C
     assert "line 1: not a game of scripted against scripted-easy" in capsys.readouterr().err
 
 
+def test_log_of_a_killed_call_continues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "games.jsonl"
+    asked = ["games", "scripted", "random", "--games", "2", "--quick", "--threads", "1", "--log", str(log)]
+    assert main(asked) == 0
+    whole = log.read_bytes()
+    log.write_bytes(whole + whole[:40])
+    assert main([*asked, "--seed", "1"]) == 0
+    assert len(read_log(log, "scripted", "random")) == 4 and log.read_bytes().startswith(whole)
+    log.write_bytes(whole + b"{}\n")
+    assert main(asked) == 2 and "line 3: not a game of scripted against random" in capsys.readouterr().err
+
+
+def test_unusable_log_is_refused_before_the_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("five.cli.games.play", lambda *arguments, **options: pytest.fail("a game was played"))
+    assert main(["games", "--log", str(tmp_path / "missing" / "games.jsonl")]) == 2
+    assert capsys.readouterr().err.endswith("games.jsonl: No such file or directory\n")
+
+
 def test_unknown_bots_are_named() -> None:
     with pytest.raises(ValueError, match="unknown bot 'clever'"):
         play(quick_game_config(), "clever", "random", 1)

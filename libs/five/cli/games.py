@@ -20,6 +20,7 @@ from five.evaluation.bot_games import (
     quick_game_config,
 )
 from five.run.load import ConfigError
+from rapid.malformed import MALFORMED
 
 # Ranges of real games with their sources. A row without a source has no range.
 REAL = {
@@ -63,7 +64,8 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
 
     Each game is appended to ``log``, one JSON object a line, and the table covers the whole log, so that several
     calls with different seeds add up. Raises RuntimeError for a line of the log that is no game of these two bots, and
-    ConfigError for an unknown bot or if there is no game at all.
+    ConfigError for an unknown bot or if there is no game at all. An incomplete last line, of a call that was killed, is
+    discarded.
     """
     for name in (first, second):
         if name not in BOTS:
@@ -77,6 +79,8 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
                 file.write(json.dumps({"first": first, "second": second, **asdict(record)}) + "\n")
 
     if count > 0:
+        if log is not None:
+            _open_log(log)
         pairs = count if first == second else (count + 1) // 2
         records += play(game, first, second, pairs, seed, threads=threads, concurrent=16 if quick else 8,
                         look=not quick, on_game=note)
@@ -93,21 +97,31 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
 
 
 def read_log(path: Path, first: str, second: str) -> list[BotGameRecord]:
-    """Return the games of a log. Pairs of different calls stay separate."""
+    """Return the games of a log, without an incomplete last line. Pairs of different calls stay separate."""
     records: list[BotGameRecord] = []
     sitting, seen = 0, set[tuple[int, int]]()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        told: dict[str, Any] = json.loads(line)
-        if (told.pop("first", None), told.pop("second", None)) != (first, second):
-            raise RuntimeError(f"{path}, line {number}: not a game of {first} against {second}")
-        key = told["pair"], told["first_side"]
-        if key in seen:
-            sitting, seen = sitting + 1, set()
-        seen.add(key)
-        teams = [_team(team) for team in told["teams"]]
-        records.append(BotGameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
-                                     told["seconds"], (teams[0], teams[1]), told["first_tower"]))
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            told: dict[str, Any] = json.loads(line)
+            if (told.pop("first", None), told.pop("second", None)) != (first, second):
+                raise ValueError("other bots")
+            key = told["pair"], told["first_side"]
+            if key in seen:
+                sitting, seen = sitting + 1, set()
+            seen.add(key)
+            teams = [_team(team) for team in told["teams"]]
+            records.append(BotGameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
+                                         told["seconds"], (teams[0], teams[1]), told["first_tower"]))
+        except MALFORMED:
+            raise RuntimeError(f"{path}, line {number}: not a game of {first} against {second}") from None
     return records
+
+
+def _open_log(path: Path) -> None:
+    """Create the log if it is missing, and remove an incomplete last line. Raises OSError before any game is played."""
+    with path.open("ab+") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _team(told: dict[str, Any]) -> TeamRecord:
