@@ -1,13 +1,18 @@
 """Evaluation games in several processes."""
 
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dota.vec_game import BOTS
 from five.packed_agents import evaluation
 from five.packed_agents.evaluation import WeightsFile, play_games, recorded_games
 from five.packed_agents.folder import WEIGHTS, PackedAgent
+from tests.waiting import eventually
 
 
 def test_several_processes_play_every_game_once(shared_agent: PackedAgent, tmp_path: Path,
@@ -25,3 +30,31 @@ def test_several_processes_play_every_game_once(shared_agent: PackedAgent, tmp_p
     (line,) = said
     assert line.startswith("random: 6 games, score ")
     assert recorded_games(journal, weights, 1).games == []  # of another seed
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux ties processes to their parents")
+def test_workers_end_with_a_killed_command(tmp_path: Path) -> None:
+    program = tmp_path / "command.py"
+    program.write_text(textwrap.dedent("""
+        import os, time
+        from five.packed_agents.evaluation import worker_pool
+        if __name__ == "__main__":
+            with worker_pool(1) as workers:
+                print(workers.submit(os.getpid).result(), flush=True)
+                time.sleep(600)
+        """), encoding="utf-8")
+    command = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE)
+    assert command.stdout is not None
+    worker = int(command.stdout.readline())
+    assert is_running(worker)
+    command.kill()
+    command.wait()
+    command.stdout.close()
+    eventually(lambda: not is_running(worker))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

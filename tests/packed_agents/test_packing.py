@@ -77,6 +77,12 @@ def test_an_agent_plays_at_its_temperature(shared_agent: PackedAgent, tmp_path: 
         np.testing.assert_array_equal(array, hot.tensors()[name], err_msg=name)
 
 
+def test_a_text_that_no_card_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AgentUnavailable, match="card of 'tiny': weaknesses.0: String should have at least 1 char"):
+        pack(ended_run(tmp_path / "runs"), request(weaknesses=[""]), tmp_path / "agents")
+    assert not list((tmp_path / "agents").iterdir())
+
+
 def test_a_name_that_exists_is_refused(tmp_path: Path) -> None:
     archive = ended_run(tmp_path / "runs")
     (tmp_path / "agents" / "tiny").mkdir(parents=True)

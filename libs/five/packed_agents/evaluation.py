@@ -3,6 +3,7 @@
 Each game is appended to a journal in the run's folder when it ends, so that an interrupted evaluation continues.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby
@@ -22,6 +23,7 @@ from five.evaluation.match import Contestant, MatchGame, play_planned
 from five.packed_agents.games import EvaluationGames, GameRow
 from five.packed_agents.policy import policy_of
 from five.packed_agents.weights import read_weights
+from rapid.child_process import die_with_parent
 
 CHUNK_PAIRS = 4  # pairs of games that a process plays at once
 
@@ -83,7 +85,7 @@ def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processe
         for chunk in chunks:
             _play(policy, weights.spec, chunk, on_game)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
+    with worker_pool(processes) as workers:
         try:
             playing = [workers.submit(_play_chunk, weights.path, weights.sha256, weights.spec.to_json(),
                                       weights.temperature, chunk) for chunk in chunks]
@@ -93,6 +95,11 @@ def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processe
         except BaseException:
             workers.shutdown(cancel_futures=True)
             raise
+
+
+def worker_pool(processes: int) -> ProcessPoolExecutor:
+    """Return a pool of new processes that end with this one, however it ends: idle workers do not notice its death."""
+    return ProcessPoolExecutor(processes, get_context("spawn"), die_with_parent, (os.getpid(),))
 
 
 def _missing_chunks(journal: Journal, seed: int, pairs: int, size: int) -> Iterator[Chunk]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dota.replay import Replay
 from dota.rule_changes import REVISION
 from dota.vec_game import BOTS, TEAMS
@@ -16,7 +18,7 @@ from five.agent.surgery import AgentSpec
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, play_planned
 from five.local.run_lock import FileLock
-from five.packed_agents.card import AgentCard, CheckGame, TrainingFacts, card_text
+from five.packed_agents.card import AgentCard, CheckGame, TrainingFacts, card_text, first_problem
 from five.packed_agents.check import check_timesteps, play_check
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile, journal_path, play_games, recorded_games
@@ -68,8 +70,9 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
          ) -> PackedAgent:
     """Pack a version into the folder ``into``/NAME, which appears at once when everything is written.
 
-    The evaluation plays the rounded weights that are packed. Raises AgentUnavailable for a name that exists and for
-    weights without evaluation games; VersionNotArchived; RunInUse while another process plays the same games.
+    The evaluation plays the rounded weights that are packed. Raises AgentUnavailable for a name that exists, for
+    weights without evaluation games and for a text that no card holds; VersionNotArchived; RunInUse while another
+    process plays the same games.
     """
     target = into / request.name
     if target.exists():
@@ -97,13 +100,16 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
         text = yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
         replace_text(partial / CONFIG, text)
         replace_text(partial / GAMES, games_text(games))
-        card = AgentCard(
-            name=request.name, summary=request.summary or _summary(config, facts), mode=config.game.mode,
-            patch=config.game.patch, heroes=list(config.game.hero_pool), license=request.license, training=facts,
-            rules=REVISION, layout=spec.layout.hash, model_schema=spec.schema, parameters=spec.parameters,
-            weights_sha256=sha256, temperature=request.temperature, scores=games.scores(), games_file=GAMES,
-            replay_file=replay,
-            check=play_check(policy, config.game, timesteps=check_timesteps(spec)), weaknesses=list(request.weaknesses))
+        check = play_check(policy, config.game, timesteps=check_timesteps(spec))
+        try:
+            card = AgentCard(
+                name=request.name, summary=request.summary or _summary(config, facts), mode=config.game.mode,
+                patch=config.game.patch, heroes=list(config.game.hero_pool), license=request.license, training=facts,
+                rules=REVISION, layout=spec.layout.hash, model_schema=spec.schema, parameters=spec.parameters,
+                weights_sha256=sha256, temperature=request.temperature, scores=games.scores(), games_file=GAMES,
+                replay_file=replay, check=check, weaknesses=list(request.weaknesses))
+        except ValidationError as error:
+            raise AgentUnavailable(f"card of {request.name!r}: {first_problem(error)}") from None
         replace_text(partial / CARD, card_text(card))
         PackedAgent(partial).policy()  # raises if a file that was just written cannot be read
         partial.chmod(0o755)
