@@ -63,6 +63,15 @@ def test_a_packed_agent_plays(fake: FakeInstallation, client_options: ClientOpti
     assert "plays another patch and map: the result does not judge it" in printed.err
 
 
+def test_a_policy_of_another_layout_starts_no_client(fake: FakeInstallation, client_options: ClientOptions,
+                                                     capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = find_agent("first-mid").policy()
+    monkeypatch.setattr("five.cli.client._policy", lambda arguments: (policy, GameConfig()))
+    monkeypatch.setattr("five.real_client.session.Session", lambda *arguments: pytest.fail("a client was started"))
+    assert client(fake, client_options, "--agent", "first-mid") == 2
+    assert "five client: the policy reads layout " in capsys.readouterr().err
+
+
 def test_teams_share_no_heroes_of_a_large_pool() -> None:
     names = ["axe", "lich", "lion", "nevermore", "riki", "slark", "sniper", "sven", "tidehunter", "viper", "razor"]
     game = GameConfig.model_validate({"hero_pool": names})

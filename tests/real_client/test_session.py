@@ -1,5 +1,6 @@
 """A session plays whole games of the fake client in lockstep; each order is executed once, whatever fails between."""
 
+import errno
 import json
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from dota.config import GameConfig
+from five.real_client.action_files import ActionFile
 from five.real_client.client_process import ClientOptions
 from five.real_client.errors import ClientFailed
 from five.real_client.frames import Frame
@@ -109,6 +111,19 @@ def test_reports_of_the_bots_agree_with_what_was_sent(fake: FakeInstallation, cl
         assert delivery.sent == sum(walker.sent.values())
         assert 0 <= delivery.sent - delivery.executed - delivery.refused <= 3  # of the last frame
         assert not delivery.reasons and not delivery.refused
+
+
+def test_full_disk_does_not_keep_the_client(fake: FakeInstallation, client_options: ClientOptions,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: ActionFile) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    fake.write(FakeSettings(game=ONE))
+    installation = find_installation(fake.game, "linux")
+    session = Session(installation, options(client_options))
+    monkeypatch.setattr(ActionFile, "release", full)
+    session.close()
+    assert session._process.exit_status() is not None and not (installation.vscripts / "bots").is_symlink()
 
 
 FAULTS = {

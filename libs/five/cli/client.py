@@ -95,6 +95,11 @@ def _play(arguments: argparse.Namespace, installation: "Installation") -> int:
 
     def players() -> Mapping[int, TeamPlayer]:
         return {team: PolicyPlayer(policy, game, arguments.seed + team, arguments.greedy) for team in teams}
+
+    try:
+        players()  # before the client starts, which takes minutes
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
     winners = play_games(lambda: Session(installation, options), players, arguments.games, arguments.restarts,
                          lambda line: print(line, flush=True))
     print(f"Radiant won {winners.count(2)} of {len(winners)} games")

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -173,9 +173,9 @@ class Session:
 
     def close(self) -> None:
         """Let the bots go, end the client and remove the bots' link."""
-        for side in self._sides.values():
-            side.file.release()
-        self._cleanup.close()
+        with self._cleanup, suppress(OSError):  # on a full disk the client is ended all the same
+            for side in self._sides.values():
+                side.file.release()
 
     def __enter__(self) -> Self:
         return self
