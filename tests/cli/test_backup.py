@@ -9,6 +9,9 @@ import pytest
 import redis
 import yaml
 
+from five.cli import backup
+from five.local.run_folder import ClusterInfo, RunFolder
+from five.run.load import load, rename, save
 from rapid.blobs import BlobStore
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store import acl
@@ -97,6 +100,21 @@ def test_backups_in_the_blob_store_are_kept_and_restored(tmp_path: Path) -> None
         damaged = five(["restore", "blobs:20200101T000000Z.zip", "--replace", *where])
         assert damaged.returncode == 2 and b"not a backup of a run" in damaged.stderr
         client.close()
+
+
+def test_local_run_is_reached_with_its_own_settings(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                    ) -> None:
+    """Its Redis may need the run's certificate authority, and its leases last as configured."""
+    monkeypatch.chdir(tmp_path)
+    folder = RunFolder(Path("runs/trial"))
+    folder.create()
+    config = rename(load("laptop-1v1", ["store.timeout_seconds=3", "lifecycle.lease_seconds=77"]), "trial")
+    for file in (folder.config, folder.path / "cluster.yaml"):
+        save(config, file)
+    folder.announce(ClusterInfo(os.getpid(), "", redis_url, redis_url, ""))
+    found = backup._open_store(None, "trial", None)
+    assert (found.name, found.lease_seconds) == ("trial", 77)
+    assert found.client.connection_pool.connection_kwargs["socket_timeout"] == 3
 
 
 @pytest.mark.parametrize(("file", "words"), [

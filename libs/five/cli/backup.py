@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import redis
 
-from five.run.load import ConfigError, load
+from five.run.load import ConfigError, load, load_stored
 from rapid.atomic_file import replacing
 from rapid.blobs import BlobStore
-from rapid.config import LifecycleConfig, StoreConfig
 from rapid.store import acl, backup
 from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import Corrupt, StoreUnreachable
@@ -86,18 +85,17 @@ def _open_store(config: str | None, local: str | None, login: Login | None) -> _
         config = str(MOUNTED)
     if config is not None:
         loaded = load(config)
-        url, store, name, blobs = loaded.store.state_url, loaded.store, loaded.name, loaded.blobs.url
-        lifecycle = loaded.lifecycle
+        url, blobs = loaded.store.state_url, loaded.blobs.url
     else:
         from five.local.run_folder import find_run
 
         folder = find_run(local)
-        url, store, name, blobs = folder.cluster().state_url, StoreConfig(), folder.name, ""
-        lifecycle = LifecycleConfig()
+        url, blobs = folder.cluster().state_url, ""
+        loaded = load_stored(folder.path / "cluster.yaml")
         login = login or folder.login(acl.ADMIN, url)
-    client = connect(url, store, "state", login)
+    client = connect(url, loaded.store, "state", login)
     require_reachable(client, url, "state")
-    return _Store(client, name, blobs, lifecycle.lease_seconds)
+    return _Store(client, loaded.name, blobs, loaded.lifecycle.lease_seconds)
 
 
 def _save(client: redis.Redis, name: str, file: str) -> int:
