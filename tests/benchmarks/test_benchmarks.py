@@ -31,6 +31,7 @@ from five.benchmarks import (
 from five.benchmarks import load as crowd
 from five.cli import bench
 from five.cli.commands import parser
+from five.local.cluster import free_ports
 from five.run.load import load
 from tests.e2e.running import TINY
 
@@ -99,6 +100,20 @@ def test_picks_of_a_tree_are_counted():
 def test_rest():
     rows = rest.measure(rest.RestWorkload(versions=20, clients=2, seconds=0.2, repeats=1))
     check(rows, "rest")
+
+
+def test_lost_connections_are_failed_reads():
+    (port,) = free_ports(1)
+    with pytest.raises(RuntimeError, match="2 reads of /v1/status were not answered"):
+        rest.read(f"http://127.0.0.1:{port}", "/v1/status", "token", 0.2, 2)
+
+
+@pytest.mark.parametrize("module", [rest, spectate])
+def test_measurement_of_a_run_asks_for_a_token(module, monkeypatch, capsys):
+    monkeypatch.delenv("FIVE_OPERATOR_TOKEN", raising=False)
+    with pytest.raises(SystemExit):
+        module.main(["--url", "http://127.0.0.1:1"])
+    assert "FIVE_OPERATOR_TOKEN is not set" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def _fill(redis_url: str, versions: int) -> None:
 
 class Reader(threading.Thread):
     """Client with one connection that reads ``path`` until ``end``, at most ``rate`` times a second (0: without limit).
-    ``seconds`` are the durations; ``failed`` counts failed reads."""
+    ``seconds`` are the durations; ``failed`` counts failed reads. A lost connection is one, and ends the client."""
 
     def __init__(self, url: str, path: str, token: str, end: float, rate: float = 0.0) -> None:
         super().__init__(daemon=True)
@@ -100,6 +100,14 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         connection = self._connect(*self._place, timeout=10)
+        try:
+            self._read_until_end(connection)
+        except (OSError, http.client.HTTPException):
+            self.failed += 1
+        finally:
+            connection.close()
+
+    def _read_until_end(self, connection: http.client.HTTPConnection) -> None:
         due = time.perf_counter()
         while (now := time.perf_counter()) < self._end:
             if self._rate:
@@ -112,7 +120,6 @@ class Reader(threading.Thread):
             answer.read()
             self.seconds.append(time.perf_counter() - began)
             self.failed += answer.status != 200
-        connection.close()
 
 
 def read(url: str, path: str, token: str, seconds: float, clients: int, rate: float = 0.0) -> tuple[float, list[float]]:
@@ -190,7 +197,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="length of each of the two intervals (60)")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     arguments = parser.parse_args(argv)
-    rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.rate, arguments.seconds)
+    if not (token := os.environ.get(TOKEN_VARIABLE, "")):
+        parser.error(f"{TOKEN_VARIABLE} is not set: it must hold a token of the run")
+    rows = while_training(arguments.url, token, arguments.rate, arguments.seconds)
     print(as_json(rows) if arguments.json else as_text(rows))
     return 0
 

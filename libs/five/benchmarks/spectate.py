@@ -214,8 +214,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                         "time is measured; repeatable")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     arguments = parser.parse_args(argv)
-    rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.seconds, arguments.pid,
-                          arguments.rounds)
+    if not (token := os.environ.get(TOKEN_VARIABLE, "")):
+        parser.error(f"{TOKEN_VARIABLE} is not set: it must hold a token of the run")
+    rows = while_training(arguments.url, token, arguments.seconds, arguments.pid, arguments.rounds)
     print(as_json(rows) if arguments.json else as_text(rows))
     return 0
 

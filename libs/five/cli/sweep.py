@@ -54,7 +54,7 @@ def sweep(file: Path, report_only: bool, settings: bool, root: Path = ROOT) -> i
 
 
 def print_winner(folder: SweepFolder) -> int:
-    """Print the winner's overrides as options of `five train`. Return 1 if no variant is evaluated yet."""
+    """Print the winner's overrides as options of `five train`. Raises ConfigError if no variant is evaluated yet."""
     results = collect(folder, SweepStudy.read(folder.config, folder.folder))
     if results.winner is None:
         raise ConfigError(f"{folder.folder}: no variant is evaluated yet")
