@@ -98,7 +98,7 @@ def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, m
     seen: list[str] = []
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(EXAMPLE["request"]["plan"])
-    monkeypatch.setattr(surgery, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(surgery, "POLL_SECONDS", 0.0)
 
     def catch(method: str, url: str, **arguments: Any) -> httpx.Response:
         path = httpx.URL(url).path

@@ -61,11 +61,11 @@ def test_progress_and_end_are_written(state: RunState, kept: Rehearsals) -> None
     rehearsal = begun(kept)
     progress = RehearsalProgress(kept, rehearsal.id)
     with raise_on_signals(), progress:
-        progress.tell(state=RehearsalState.LEARNING, first=3, warm=5, until=9, version=7, fork="tiny-wider")
+        progress.update(state=RehearsalState.LEARNING, first=3, warm=5, until=9, version=7, fork="tiny-wider")
         eventually(lambda: now(kept, rehearsal).version == 7)
         assert "learning, version 2 of 4" in describe_rehearsal(now(kept, rehearsal).model_dump(mode="json"))
         assert not kept.hold("another")
-        progress.tell(state=RehearsalState.PLAYING, played=2)
+        progress.update(state=RehearsalState.PLAYING, played=2)
         eventually(lambda: now(kept, rehearsal).played == 2)
         assert "playing, 2 of 6 games" in describe_rehearsal(now(kept, rehearsal).model_dump(mode="json"))
     progress.end(RehearsalState.FAILED, error="no room")
@@ -111,7 +111,7 @@ def test_replaced_rehearsal_ends(state: RunState, kept: Rehearsals) -> None:
     rehearsal = begun(kept)
     progress = RehearsalProgress(kept, rehearsal.id)
     with pytest.raises(RehearsalStopped), raise_on_signals(), progress:
-        progress.tell(state=RehearsalState.PLAYING)
+        progress.update(state=RehearsalState.PLAYING)
         eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING)
         kept.change(rehearsal.id, lambda r: r.model_copy(update={"state": RehearsalState.ABANDONED, "error": "left"}))
         eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING and not now(kept, rehearsal).error)
@@ -131,7 +131,7 @@ def test_failed_rehearsal_names_the_reason(kept: Rehearsals, tmp_path: Path) -> 
 
 def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Rehearsals, tmp_path: Path,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "POLL_SECONDS", 0.1)
     left = begun(kept, RehearsalState.PLAYING)  # of a dead process
     folder = RunFolder(tmp_path / "gone")
     with RehearsalRunner(folder, state):
@@ -148,7 +148,7 @@ def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Reh
 
 def test_end_of_the_run_ends_rehearsals(
         state: RunState, kept: Rehearsals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "POLL_SECONDS", 0.1)
     folder = RunFolder(tmp_path / "gone")
     with RehearsalRunner(folder, state):
         eventually(lambda: kept.available_worker() is not None)

@@ -26,7 +26,7 @@ class SamplingRates:
     processor: float
     clock: float
     copied: float
-    resting_bytes: int
+    stored_bytes: int
     batch_bytes: int
 
 

@@ -71,7 +71,7 @@ async def _served(size: DotaserviceWorkload, mode: pb.GameMode) -> tuple[float, 
     server = await start_server(config)
     plan = game_plan(request(mode, size.ticks), config.game, config.services.dotaservice)
     actions = [fight(plan.players(CONTROLLED, team)) for team in range(len(TEAMS))]
-    asked = [pb.ObserveConfig(team_id=team).SerializeToString() for team in (pb.TEAM_RADIANT, pb.TEAM_DIRE)]
+    requests = [pb.ObserveConfig(team_id=team).SerializeToString() for team in (pb.TEAM_RADIANT, pb.TEAM_DIRE)]
     channel = Channel(f"127.0.0.1:{server.ports[0]}", config.rpc, None)
     try:
         reset, observe, act = (_call(channel.grpc, name) for name in ("reset", "observe", "act"))
@@ -81,7 +81,7 @@ async def _served(size: DotaserviceWorkload, mode: pb.GameMode) -> tuple[float, 
             observed = received = 0
             for _ in range(round(seconds * 30 / size.ticks)):
                 for team in range(len(TEAMS)):
-                    answer = await observe(asked[team])
+                    answer = await observe(requests[team])
                     await act(actions[team])
                     observed, received = observed + 1, received + len(answer)
             return observed, received

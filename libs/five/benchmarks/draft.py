@@ -88,13 +88,13 @@ def _tree(size: DraftWorkload) -> list[BenchmarkRow]:
     began = time.process_time()
     flat[index].max()
     gathered = len(index) / (time.process_time() - began)
-    told = machine(heroes=size.heroes, team=size.team, line_ups=pool.line_ups)
+    conditions = machine(heroes=size.heroes, team=size.team, line_ups=pool.line_ups)
     return [
-        row("draft.tree", weighed / seconds, "picks/s", gathered, told),
-        row("draft.empty", seconds, "s", None, told),
-        row("draft.second", second, "s", None, told),
-        row("draft.table", leaves.win.nbytes / 2**20, "MiB", None, told),
-        row("draft.memory", peak / 2**20, "MiB", None, told)]
+        row("draft.tree", weighed / seconds, "picks/s", gathered, conditions),
+        row("draft.empty", seconds, "s", None, conditions),
+        row("draft.second", second, "s", None, conditions),
+        row("draft.table", leaves.win.nbytes / 2**20, "MiB", None, conditions),
+        row("draft.memory", peak / 2**20, "MiB", None, conditions)]
 
 
 def _new_policy(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
@@ -123,10 +123,11 @@ def _leaves(size: DraftWorkload) -> list[BenchmarkRow]:
     began = time.process_time()
     parts.read(chosen)
     rate = size.line_ups / (time.process_time() - began)
-    told = machine(preset=size.preset, heroes=len(pool.heroes), team=pool.team, sets=len(pool.radiant))
-    return [row("draft.parts", making, "s", None, told),
-            row("draft.leaves", rate, "line-ups/s", alone, told),
-            row("draft.whole", (making + pool.line_ups / rate) / 60, "min of a core", pool.line_ups / alone / 60, told)]
+    conditions = machine(preset=size.preset, heroes=len(pool.heroes), team=pool.team, sets=len(pool.radiant))
+    return [row("draft.parts", making, "s", None, conditions),
+            row("draft.leaves", rate, "line-ups/s", alone, conditions),
+            row("draft.whole", (making + pool.line_ups / rate) / 60, "min of a core", pool.line_ups / alone / 60,
+                conditions)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,7 +25,7 @@ from rapid.packed_array import PackedArray
 class EnvWorkload:
     """Workload of the benchmark ``env``: games as in the benchmark ``game``, all in one message of a stream."""
 
-    stretch: game.GameWorkload = field(default_factory=lambda: game.GameWorkload(games=8, steps=1 << 30))
+    workload: game.GameWorkload = field(default_factory=lambda: game.GameWorkload(games=8, steps=1 << 30))
 
 
 def _serve(pipe: Connection, config: GameConfig, shares: list[list[bytes]]) -> None:
@@ -84,12 +84,12 @@ def measure(size: EnvWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``env.hero_steps`` and ``env.hero_steps.streams2``: hero-steps/s through the service by one
     stream, which waits for each answer, and by two. The reference is the same games in one thread of this process."""
     prepare()
-    stretch = (size or EnvWorkload()).stretch
-    conditions = machine(game=stretch.game.mode, heroes_per_team=stretch.game.heroes_per_team, threads=1,
-                         games=stretch.games, from_seconds=stretch.from_seconds, encoding="sparse")
-    saved = game.snapshots(stretch.game, stretch.games, stretch.from_seconds)
-    heroes = 2 * stretch.game.heroes_per_team
-    local = median_rate(game.LoopedGames(stretch, saved, True).step, stretch.seconds, stretch.repeats)
-    return [row(name, heroes * through_service(stretch, saved, streams), "hero-steps/s", heroes * local,
+    workload = (size or EnvWorkload()).workload
+    conditions = machine(game=workload.game.mode, heroes_per_team=workload.game.heroes_per_team, threads=1,
+                         games=workload.games, from_seconds=workload.from_seconds, encoding="sparse")
+    saved = game.snapshots(workload.game, workload.games, workload.from_seconds)
+    heroes = 2 * workload.game.heroes_per_team
+    local = median_rate(game.LoopedGames(workload, saved, True).step, workload.seconds, workload.repeats)
+    return [row(name, heroes * through_service(workload, saved, streams), "hero-steps/s", heroes * local,
                 {**conditions, "streams": streams})
             for name, streams in (("env.hero_steps", 1), ("env.hero_steps.streams2", 2))]

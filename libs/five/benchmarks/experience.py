@@ -182,7 +182,7 @@ def measure(size: ExperienceWorkload | None = None) -> list[BenchmarkRow]:
                          segment_bytes=nbytes, segment_bytes_decoded=sum(a.nbytes for a in parts[0].values()),
                          layout=Layout(config.game).hash)
     one, two = (batch_sampling.measure_sampling(config, parts, threads, size.seconds) for threads in (1, 2))
-    of_draws = conditions | {"sample_bytes": one.resting_bytes, "sample_bytes_decoded": one.batch_bytes}
+    of_draws = conditions | {"sample_bytes": one.stored_bytes, "sample_bytes_decoded": one.batch_bytes}
     return [
         row("experience.bytes", rate.clock * nbytes / 1e6, "MB/s", opaque.clock * nbytes / 1e6, conditions),
         row("experience.segments", rate.clock, "segments/s", opaque.clock, conditions),

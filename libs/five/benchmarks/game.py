@@ -172,7 +172,7 @@ def measure(size: GameWorkload | None = None) -> list[BenchmarkRow]:
     two = LoopedGames(size, saved, True, threads=2)
     both = median_rate(two.step, size.seconds, size.repeats)
     one = median_rate(seeing.step, size.seconds, size.repeats)
-    told, told_bytes = world_states(size)
+    states_us, state_bytes = world_states(size)
     heroes = 2 * size.game.heroes_per_team
     conditions["observation_bytes"] = sum(a.nbytes for a in seeing.games.obs.values()) // size.games
     engine = parts["alone"]
@@ -183,5 +183,6 @@ def measure(size: GameWorkload | None = None) -> list[BenchmarkRow]:
         row("game.hero_steps_observed", heroes * observed, "hero-steps/s", heroes * copied, conditions),
         row("game.hero_steps_agents", heroes * agents, "hero-steps/s", heroes * copied, conditions),
         row("game.threads2", both, "timesteps/s", one, {**conditions, "threads": 2}),
-        row("game.world_states", told, "µs", engine, {**conditions, "games": 1, "state_bytes": round(told_bytes)}),
+        row("game.world_states", states_us, "µs", engine,
+            {**conditions, "games": 1, "state_bytes": round(state_bytes)}),
     ]

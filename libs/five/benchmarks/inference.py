@@ -208,12 +208,12 @@ def measure(size: InferenceWorkload | None = None) -> list[BenchmarkRow]:
                 rows.append(row(f"inference.forward.batch{batch}", bare_rate, "team-steps/s", one_by_one, conditions))
             bare_latency = percentiles(milliseconds(bare, size.requests))
             requests = requests_of(batch, max(2 * rollout.games // rollout.groups, 1))
-            asked = InferenceTarget(address, layout.hash, config.learning.lstm_unroll_length)
+            target = InferenceTarget(address, layout.hash, config.learning.lstm_unroll_length)
             if len(requests) == 1:
-                rate, latency = runner.run(_through_service(size, asked, seen, batch))
+                rate, latency = runner.run(_through_service(size, target, seen, batch))
                 clients: Conditions = {"in_flight": 2}
             else:
-                with LoadClientPool(asked, seen, requests) as crowd:
+                with LoadClientPool(target, seen, requests) as crowd:
                     rate = statistics.median(crowd.rate(size.seconds) for _ in range(size.repeats))
                     latency = crowd.latency(size.requests)
                     clients = {"in_flight": crowd.in_flight, "rows_a_request": max(requests),
@@ -226,10 +226,10 @@ def measure(size: InferenceWorkload | None = None) -> list[BenchmarkRow]:
     return rows
 
 
-async def _through_service(size: InferenceWorkload, asked: InferenceTarget, seen: Arrays, batch: int
+async def _through_service(size: InferenceWorkload, target: InferenceTarget, seen: Arrays, batch: int
                            ) -> tuple[float, list[float]]:
     """Return the team-steps a second with two requests in flight, and the milliseconds of each request with one."""
-    players = [LoadClient(asked, seen, batch, 1 + i * batch) for i in range(2)]
+    players = [LoadClient(target, seen, batch, 1 + i * batch) for i in range(2)]
     for player in players:
         await player.step()
     rates = []

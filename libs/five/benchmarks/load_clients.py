@@ -36,12 +36,12 @@ class LoadClient:
     states.
     """
 
-    def __init__(self, asked: InferenceTarget, seen: Arrays, rows: int, first: int, phase: int = 0) -> None:
-        self._client = InferenceClient([asked.address], RPC, asked.layout, sparse=SPARSE, epoch=1)
+    def __init__(self, target: InferenceTarget, seen: Arrays, rows: int, first: int, phase: int = 0) -> None:
+        self._client = InferenceClient([target.address], RPC, target.layout, sparse=SPARSE, epoch=1)
         self._sessions = np.arange(first, first + rows, dtype=np.int64)
         self._policies = np.full(rows, NEWEST, np.int64)
         self._seen = rows_of(seen, rows)
-        self._unroll = asked.unroll
+        self._unroll = target.unroll
         self._steps = itertools.count(phase)
         self._begun = False
         self.rows = rows
@@ -94,7 +94,7 @@ class LoadClientPool:
     """Clients in several processes, since one process could not load a GPU: two batches of them, so that one batch
     gathers while the other is evaluated. Use it as a context manager."""
 
-    def __init__(self, asked: InferenceTarget, seen: Arrays, requests: Sequence[int]) -> None:
+    def __init__(self, target: InferenceTarget, seen: Arrays, requests: Sequence[int]) -> None:
         both = [*requests, *requests]
         firsts = [1, *(1 + np.cumsum(both)).tolist()]
         players = [(rows, firsts[i], i, i < len(requests)) for i, rows in enumerate(both)]
@@ -103,13 +103,13 @@ class LoadClientPool:
         self.in_flight = len(players)
         # Enough observations for two different requests of each client's size.
         seen = {name: array.reshape(1, -1, *array.shape[2:])[:, :2 * max(requests)] for name, array in seen.items()}
-        self._asked = [(asked, seen, players[i::self.processes]) for i in range(self.processes)]
+        self._arguments = [(target, seen, players[i::self.processes]) for i in range(self.processes)]
         self._children: list[ChildProcess] = []
         self._stack = ExitStack()
 
     def __enter__(self) -> "LoadClientPool":
         with ExitStack() as stack:
-            self._children = [ChildProcess(_play, *arguments) for arguments in self._asked]
+            self._children = [ChildProcess(_play, *arguments) for arguments in self._arguments]
             for child in self._children:  # start all of them at once
                 stack.enter_context(child)
             self._stack = stack.pop_all()
@@ -132,10 +132,10 @@ class LoadClientPool:
         return [child.receive() for child in self._children]
 
 
-def _play(pipe: Connection, asked: InferenceTarget, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
+def _play(pipe: Connection, target: InferenceTarget, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
     """Run some clients in this process: (rows, first session, phase, whether they take part in latency)."""
     async def run() -> None:
-        all_of_them = [(LoadClient(asked, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
+        all_of_them = [(LoadClient(target, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
         await asyncio.gather(*(player.step() for player, _ in all_of_them))
         pipe.send("playing")
         try:

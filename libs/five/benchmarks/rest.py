@@ -168,10 +168,10 @@ def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 6
     """
     controller = ControllerClient(url, token)
 
-    def stretch(work: bool) -> tuple[float, float, list[float]]:
+    def measure_interval(reading: bool) -> tuple[float, float, list[float]]:
         newest = controller.get("series/versions", limit=1)["newer"]
         achieved, took = 0.0, [0.0]
-        if work:
+        if reading:
             achieved, took = read(url, PATHS["status"], token, seconds, clients, rate)
         else:
             time.sleep(seconds)
@@ -181,8 +181,8 @@ def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 6
             raise RuntimeError(f"no version was published within {seconds:g} s: there is nothing to compare")
         return statistics.mean(speeds), achieved, took
 
-    without, _, _ = stretch(False)
-    with_reads, achieved, took = stretch(True)
+    without, _, _ = measure_interval(False)
+    with_reads, achieved, took = measure_interval(True)
     conditions = machine(seconds=seconds, clients=clients, reads_per_second=round(achieved, 1),
                          p50_milliseconds=round(1000 * float(np.percentile(took, 50)), 1),
                          p99_milliseconds=round(1000 * float(np.percentile(took, 99)), 1))

@@ -51,8 +51,8 @@ def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequen
     rows: list[results.BenchmarkRow] = []
     for name in BENCHMARKS if what == "all" else (what,):
         benchmark = _module(name)
-        asked = (preset, overrides) if what != "all" or takes_presets(benchmark) else (None, ())
-        found: list[results.BenchmarkRow] = benchmark.measure(size_of(name, benchmark, *asked))
+        selected = (preset, overrides) if what != "all" or takes_presets(benchmark) else (None, ())
+        found: list[results.BenchmarkRow] = benchmark.measure(size_of(name, benchmark, *selected))
         if not as_json:
             print(results.as_text(found), end="\n\n", flush=True)
         rows += found

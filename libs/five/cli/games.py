@@ -99,19 +99,19 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
 def read_log(path: Path, first: str, second: str) -> list[BotGameRecord]:
     """Return the games of a log, without an incomplete last line. Pairs of different calls stay separate."""
     records: list[BotGameRecord] = []
-    sitting, seen = 0, set[tuple[int, int]]()
+    call, seen = 0, set[tuple[int, int]]()
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            told: dict[str, Any] = json.loads(line)
-            if (told.pop("first", None), told.pop("second", None)) != (first, second):
+            row: dict[str, Any] = json.loads(line)
+            if (row.pop("first", None), row.pop("second", None)) != (first, second):
                 raise ValueError("other bots")
-            key = told["pair"], told["first_side"]
+            key = row["pair"], row["first_side"]
             if key in seen:
-                sitting, seen = sitting + 1, set()
+                call, seen = call + 1, set()
             seen.add(key)
-            teams = [_team(team) for team in told["teams"]]
-            records.append(BotGameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
-                                         told["seconds"], (teams[0], teams[1]), told["first_tower"]))
+            teams = [_team(team) for team in row["teams"]]
+            records.append(BotGameRecord(row["pair"] + 1_000_000 * call, row["first_side"], Winner(row["winner"]),
+                                         row["seconds"], (teams[0], teams[1]), row["first_tower"]))
         except MALFORMED:
             raise RuntimeError(f"{path}, line {number}: not a game of {first} against {second}") from None
     return records
@@ -124,8 +124,8 @@ def _open_log(path: Path) -> None:
         file.truncate(file.read().rfind(b"\n") + 1)
 
 
-def _team(told: dict[str, Any]) -> TeamRecord:
-    return TeamRecord(marks={int(mark): values for mark, values in told.pop("marks").items()}, **told)
+def _team(row: dict[str, Any]) -> TeamRecord:
+    return TeamRecord(marks={int(mark): values for mark, values in row.pop("marks").items()}, **row)
 
 
 def as_markdown(lines: Sequence[StatisticRow]) -> str:

@@ -44,9 +44,9 @@ def play(archive: ArchivedVersions, games: int, versions: Sequence[int] | None, 
     if strangers := set(versions or ()) - set(archived):
         raise RunUnavailable(f"version {min(strangers)} of run {archive.folder.name!r} is not archived; archived are "
                              f"{', '.join(map(str, archived)) or 'none'}")
-    kept = ladder_of(archive)
-    for version in kept.missing(versions or archived, games):
-        standing = kept.rate(archive, version, games, say)
+    ladder = ladder_of(archive)
+    for version in ladder.missing(versions or archived, games):
+        standing = ladder.rate(archive, version, games, say)
         say(f"version {version}: {standing.mu:.1f} ± {standing.sigma:.1f}")
 
 

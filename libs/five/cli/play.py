@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.games or arguments.game:
         print(json.dumps(controller.get(f"play/games/{arguments.game}" if arguments.game else "play/games"), indent=2))
     elif arguments.json:
-        wish = _game_request(arguments)
-        print(json.dumps(controller.post("play/games", wish) if wish else controller.get("play"), indent=2))
+        request = _game_request(arguments)
+        print(json.dumps(controller.post("play/games", request) if request else controller.get("play"), indent=2))
     else:
         _link(controller, _game_request(arguments))
     return 0
@@ -104,9 +104,9 @@ def _game_request(arguments: argparse.Namespace) -> dict[str, Any]:
         "with": arguments.mates, "against": arguments.against, "seed": arguments.seed}.items() if value is not None}
 
 
-def _link(controller: ControllerClient, wish: dict[str, Any]) -> None:
-    if wish:
-        opened = controller.post("play/games", wish)
+def _link(controller: ControllerClient, request: dict[str, Any]) -> None:
+    if request:
+        opened = controller.post("play/games", request)
         names = ", ".join(seat["name"] for seat in opened["seats"])
         print(f"game {opened['game']}: you play {names}; the agent plays until you join")
     else:

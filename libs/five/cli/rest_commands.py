@@ -290,8 +290,8 @@ def _run_matches(controller: ControllerClient, arguments: Arguments) -> None:
             found = controller.get("matches", limit=arguments.limit, offset=arguments.offset)
             show(arguments, found, ("id", "state", "who", "asked_at", "request", "error"))
         case "play":
-            asked = {key: getattr(arguments, key) for key in ("version", "against", "games", "seed", "replay")}
-            show(arguments, controller.post("matches", asked, **_dry_run_query(arguments)))
+            request = {key: getattr(arguments, key) for key in ("version", "against", "games", "seed", "replay")}
+            show(arguments, controller.post("matches", request, **_dry_run_query(arguments)))
         case "show":
             show(arguments, controller.get(f"matches/{arguments.id}"))
         case _:

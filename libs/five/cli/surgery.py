@@ -18,10 +18,10 @@ from rapid.atomic_file import replace_text
 if TYPE_CHECKING:
     from five.services.controller.surgery.rehearsals import RehearsalScope
 
-LOOK_SECONDS = 1.0
-AWAY_SECONDS = 120.0
-OVER = ("done", "failed", "cancelled")
-GOES_ON = ("waiting", "preparing", "warming", "learning", "playing")  # states of a rehearsal
+POLL_SECONDS = 1.0
+RETRY_SECONDS = 120.0  # while the controller is unavailable
+ENDED = ("done", "failed", "cancelled")  # states of an operation
+ACTIVE = ("waiting", "preparing", "warming", "learning", "playing")  # states of a rehearsal
 MEASURED = {"max_logit_change": "max |dlogit|", "max_value_change": "max |dvalue|", "mean_kl": "mean KL",
             "mean_value_change": "mean dvalue"}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -119,10 +119,10 @@ class Surgery:
     def plan(self) -> int:
         """Write the plan and print its changes."""
         given = self._given
-        wish: dict[str, Any] = {"name": given.name, "overrides": given.overrides, "hold": given.hold}
+        request: dict[str, Any] = {"name": given.name, "overrides": given.overrides, "hold": given.hold}
         if given.warm_up is not None:
-            wish["warm_up_versions"] = given.warm_up
-        planned = self._rest.post("surgery/plan", wish)
+            request["warm_up_versions"] = given.warm_up
+        planned = self._rest.post("surgery/plan", request)
         target = Path(given.out or f"{given.name}.yaml")
         replace_text(target, planned["plan"])
         self._show_plan(planned, f"written: {target}\nnext: five surgery check {target}")
@@ -195,14 +195,14 @@ class Surgery:
             rehearsal = self._follow_rehearsal(rehearsal)
         print(json.dumps(rehearsal, indent=2) if self._given.json else describe_rehearsal(rehearsal))
         result = rehearsal["result"]
-        return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
+        return 0 if rehearsal["state"] in ACTIVE or (result and not result["worse"]) else 1
 
     def _get_when_available(self, path: str, show: str) -> Any:
-        """Wait a second and return GET ``path``. Retry for `AWAY_SECONDS` while the controller is unavailable; then
+        """Wait a second and return GET ``path``. Retry for `RETRY_SECONDS` while the controller is unavailable; then
         raise ApiError that names ``show``, the command that prints the result later."""
-        until = time.monotonic() + AWAY_SECONDS
+        until = time.monotonic() + RETRY_SECONDS
         while True:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
             try:
                 return self._rest.get(path)
             except ApiError as error:
@@ -213,7 +213,7 @@ class Surgery:
 
     def _follow_rehearsal(self, rehearsal: Any) -> Any:
         last = ""
-        while rehearsal["state"] in GOES_ON:
+        while rehearsal["state"] in ACTIVE:
             line = describe_rehearsal(rehearsal)
             if line != last:
                 print(line, file=sys.stderr)
@@ -227,7 +227,7 @@ class Surgery:
         given = self._given
         if given.cancel:
             identity = given.rehearsal or next((r["id"] for r in self._rest.get("surgery/rehearsals")["items"]
-                                                if r["state"] in GOES_ON), None)
+                                                if r["state"] in ACTIVE), None)
             if identity is None:
                 raise ApiError("no rehearsal is in progress")
             found = [self._order(f"surgery/rehearsals/{identity}/cancel", {"reason": given.reason})]
@@ -273,7 +273,7 @@ class Surgery:
         if self._given.operation:
             return self._rest.get(f"operations/{self._given.operation}")
         found = self._rest.get("operations", limit=1)["items"]
-        if not found or (going and found[0]["state"] in OVER):
+        if not found or (going and found[0]["state"] in ENDED):
             raise ApiError("no operation is in progress" if going else "no operations yet")
         return found[0]
 
@@ -284,13 +284,13 @@ class Surgery:
         """Order the next step of an operation. The controller may restart between carrying it out and the response, so
         it is sent again under one idempotency key."""
         operation = self._find_operation(going=True)
-        return self._order(f"operations/{operation['id']}/{verb}", {"reason": self._given.reason}, AWAY_SECONDS)
+        return self._order(f"operations/{operation['id']}/{verb}", {"reason": self._given.reason}, RETRY_SECONDS)
 
     def _follow(self, operation: Any, until_hold: bool = False) -> Any:
         """Print each change of an operation until it ends or holds. The controller may be unavailable at the cut-over,
         when it restarts."""
         last = ""
-        while operation["state"] not in OVER:
+        while operation["state"] not in ENDED:
             line = line_of(operation)
             if line != last:
                 print(line, file=sys.stderr)
@@ -357,7 +357,7 @@ def describe_rehearsal(rehearsal: Any) -> str:
         score, low, high = (100 * found[key] for key in ("score", "low", "high"))
         text += (f": won {found['won']}, drawn {found['drawn']}, lost {found['lost']}; score {score:.0f} % "
                  f"({low:.0f} to {high:.0f} %, 95 % confidence){', WORSE than before' if found['worse'] else ''}")
-    if r["cancel"] and r["state"] in GOES_ON:
+    if r["cancel"] and r["state"] in ACTIVE:
         text += f", cancelled by {r['cancel']['who']}"
     return f"{text}{': ' + r['error'] if r['error'] else ''}"
 

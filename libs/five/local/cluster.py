@@ -57,10 +57,10 @@ def local_host(listen_host: str) -> str:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Return ``count`` different ports of ``host`` that are free now.
+    """Return ``count`` different ports of ``host`` that are free now, below the ephemeral ones (32768 or 49152 and up).
 
-    They are not among those that the system gives to who asks for any (32768 and up, 49152 and up): a service binds
-    its port later than that, and again whenever it restarts, and a page of metrics could have taken it.
+    A service binds its port later, and again at each restart. Meanwhile a page of metrics could get an ephemeral port.
+    Raises OSError if there are too few.
     """
     shuffled = random.SystemRandom().sample(range(15_000, 32_000), 17_000)
     ports = list(itertools.islice((port for port in shuffled if is_free(host, port)), count))
@@ -179,9 +179,9 @@ class LocalCluster:
             raise
         return cluster
 
-    def _start_stores(self, asked: RunConfig, say: Callable[[str], None]) -> None:
+    def _start_stores(self, requested: RunConfig, say: Callable[[str], None]) -> None:
         say("starting redis")
-        urls: dict[Role, str] = {"state": asked.store.state_url, "params": asked.store.params_url}
+        urls: dict[Role, str] = {"state": requested.store.state_url, "params": requested.store.params_url}
         self.passwords = Passwords(self.folder.path)
         self.passwords.create()
         self._logins: dict[str, Login] = {}

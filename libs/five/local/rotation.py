@@ -2,8 +2,8 @@
 
 Every process reads its secret and the hashes of callers again (rapid.rpc), so that a new secret restarts none.
 Passwords are changed by the process of `five train`: the command leaves a request in the run's folder and waits for its
-completion. A new password is accepted beside the old one, the component's processes are restarted one by one, then
-the old password is removed. Another request finishes an interrupted rotation.
+completion. In a rotation both passwords are accepted while the component's processes are restarted one by one. Then the
+old one is removed. Another request finishes an interrupted rotation.
 """
 
 import json
@@ -25,7 +25,7 @@ from rapid.store import acl
 from rapid.store.connection import Role
 
 REQUEST = "rotate.json"
-TOKEN = "token"  # noqa: S105 - how all secrets are asked for; token:CALLER for one
+TOKEN = "token"  # noqa: S105 - argument for the secrets of all callers; token:CALLER for one
 WAIT_SECONDS = 300.0
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class AgentUnavailable(ValueError):
-    """A packed agent that does not exist, is damaged, or does not fit the game that it was asked for."""
+    """A packed agent that does not exist, is damaged, or does not fit the requested game."""
 
 
 def damaged(path: Path, reason: object) -> AgentUnavailable:

@@ -1,4 +1,4 @@
-"""Check of an installation with a short game: what works of the ways between this process and the client."""
+"""Check of an installation with a short game: world states, orders and lockstep."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ def _state(check: Check, session: Session) -> str:
 
 
 def _problems(check: Check, session: Session) -> list[str]:
-    """Return what does not work, with what to look at."""
+    """Return the problems that were found, each with its probable cause."""
     found = []
     if check.stood_still is False:
         found.append("the game goes on while a bot waits: lockstep does not work; does the client still know "

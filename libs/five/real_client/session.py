@@ -27,7 +27,7 @@ from five.real_client.world_state_reader import WorldStateReader
 
 TEAMS = (2, 3)  # Radiant, Dire
 _POLL_SECONDS = 0.05
-_LAST_WORDS_SECONDS = 1.0  # for the log of a client that has ended
+_FINAL_LOG_SECONDS = 1.0  # for the log of a client that has ended
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Session:
         side.file.write(actions, side.last.dota_time, side.through)
 
     def delivery_of(self, team: int) -> Delivery:
-        """Return what became of a team's orders, as far as the log tells."""
+        """Return the counts of a team's orders and of their reports in the log."""
         self._read_log()
         return self._sides[team].delivery
 
@@ -198,7 +198,7 @@ class Session:
         status = self._process.exit_status()
         if status is None:
             return
-        time.sleep(_LAST_WORDS_SECONDS)
+        time.sleep(_FINAL_LOG_SECONDS)
         self._read_log()
         if self.winner is None:
             raise ClientFailed(f"the client ended with status {status}: {self._failure or self._state()}")

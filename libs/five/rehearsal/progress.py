@@ -54,7 +54,7 @@ class RehearsalProgress:
         self._thread = threading.Thread(target=self._beat, name="rehearsal", daemon=True)
         self.cancelled = False
 
-    def tell(self, **values: Any) -> None:
+    def update(self, **values: Any) -> None:
         """Set fields of `Rehearsal`. They are written within about a second."""
         with self._lock:
             self._values.update(values)
@@ -62,15 +62,15 @@ class RehearsalProgress:
     def end(self, state: RehearsalState, **values: Any) -> None:
         """Write the final state with its event and release the lease. If Redis stays unavailable, the rehearsal counts
         as abandoned."""
-        self.tell(state=state, ended_at=time.time(), **values)
+        self.update(state=state, ended_at=time.time(), **values)
         result = values.get("result")
-        told = {} if result is None else result.model_dump()
+        scores = {} if result is None else result.model_dump()
         event = ("five surgery rehearse", "rehearsal.ended", {
-            "rehearsal": self._identity, "state": state.value, **told, "error": values.get("error", "")})
+            "rehearsal": self._identity, "state": state.value, **scores, "error": values.get("error", "")})
         until = time.monotonic() + END_SECONDS
         while True:
             try:
-                self._kept.change(self._identity, self._updated, event)
+                self._kept.change(self._identity, self._with_values, event)
                 self._kept.release(self._identity)
                 return
             except redis.RedisError:
@@ -78,7 +78,7 @@ class RehearsalProgress:
                     return
                 time.sleep(BEAT_SECONDS)
 
-    def _updated(self, rehearsal: Rehearsal) -> Rehearsal:
+    def _with_values(self, rehearsal: Rehearsal) -> Rehearsal:
         with self._lock:
             return rehearsal.model_copy(update={"error": "", **self._values})
 
@@ -88,7 +88,7 @@ class RehearsalProgress:
                 if not self._kept.hold(self._identity):
                     self._stop()  # the lease was lost and another rehearsal has started
                     return
-                now = self._kept.change(self._identity, self._updated)
+                now = self._kept.change(self._identity, self._with_values)
                 if now is not None and now.cancel:
                     self.cancelled = True
                     self._stop()

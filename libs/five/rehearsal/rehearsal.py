@@ -89,12 +89,12 @@ def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Reh
     """Run a rehearsal whose lease this process holds, and write its progress and result. Call it in the main thread.
 
     Raises RuntimeError, TimeoutError, RunUnavailable, ValueError; RehearsalStopped if it was cancelled or the
-    process was told to end.
+    process received a signal.
     """
     progress = RehearsalProgress(kept, rehearsal.id)
     try:
         with raise_on_signals(), progress:
-            progress.tell(state=RehearsalState.PREPARING)
+            progress.update(state=RehearsalState.PREPARING)
             result = _run_rehearsal(folder, plan, rehearsal.scope, progress, say)
     except RehearsalStopped as stopped:
         progress.end(RehearsalState.CANCELLED, error="" if progress.cancelled else str(stopped))
@@ -114,20 +114,21 @@ def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progres
     until = fork.warm + scope.versions
     say(f"rehearsal of {plan.name!r} in {fork.folder.path}/: warm-up from version {fork.first} to {fork.warm}, then "
         f"{scope.versions} versions of learning")
-    progress.tell(state=RehearsalState.WARMING if fork.warm > fork.first else RehearsalState.LEARNING,
-                  fork=fork.folder.name, first=fork.first, warm=fork.warm, until=until, version=fork.first)
+    progress.update(state=RehearsalState.WARMING if fork.warm > fork.first else RehearsalState.LEARNING,
+                    fork=fork.folder.name, first=fork.first, warm=fork.warm, until=until, version=fork.first)
 
     def learned(version: int) -> None:
-        progress.tell(version=version, state=RehearsalState.WARMING if version < fork.warm else RehearsalState.LEARNING)
+        progress.update(version=version,
+                        state=RehearsalState.WARMING if version < fork.warm else RehearsalState.LEARNING)
 
     train_fork(fork, until, scope.minutes, learned)
-    progress.tell(state=RehearsalState.PLAYING, played=0)
+    progress.update(state=RehearsalState.PLAYING, played=0)
     played = 0
 
     def ended(game: MatchGame) -> None:
         nonlocal played
         played += 1
-        progress.tell(played=played)
+        progress.update(played=played)
 
     match = compare(fork, until, scope.games, ended)
     won, drawn, lost = match.counts
@@ -171,17 +172,17 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
                            "next one")
     steps = now.learning.gradient_steps_per_iteration
     state, learner = migrate_learner(plan, spec, tensors, extra["learner"], steps)
-    beside = RunFolder(folder.path.parent / free_name(f"{folder.name}-{plan.name}", folder.path.parent))
-    config = _fork_config(now, target, beside.name)
-    beside.create()
-    beside.fork_of.write_text(f"{folder.name}\n", encoding="utf-8")
-    save(config, beside.config)
+    forked = RunFolder(folder.path.parent / free_name(f"{folder.name}-{plan.name}", folder.path.parent))
+    config = _fork_config(now, target, forked.name)
+    forked.create()
+    forked.fork_of.write_text(f"{folder.name}\n", encoding="utf-8")
+    save(config, forked.config)
     arrays = {name: tensor.numpy() for name, tensor in state.items()}
     warm = version + plan.warm_up_versions
     index = tensorfile.index_of(arrays, {**extra, "learner": learner, "schema": target.schema, "warm_up_until": warm})
-    BlobStore(str(beside.path / "blobs")).put([index.header(), *tensorfile.pieces_of(index, arrays)],
-                                              f"{beside.name}/checkpoints/{version:012d}")
-    return Fork(beside, config, version, warm)
+    BlobStore(str(forked.path / "blobs")).put([index.header(), *tensorfile.pieces_of(index, arrays)],
+                                              f"{forked.name}/checkpoints/{version:012d}")
+    return Fork(forked, config, version, warm)
 
 
 def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:

@@ -19,7 +19,7 @@ from five.services.controller.surgery.rehearsals import Rehearsal, Rehearsals, R
 from rapid.store.state import RunState
 from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 GRACE_SECONDS = 60.0  # time for the fork's processes to end one by one
 NAME = "rehearsal"  # name of its log
 
@@ -48,7 +48,7 @@ class RehearsalRunner:
                 self._poll_requests()
             except redis.RedisError:
                 pass  # Redis is unavailable: try again
-            self._over.wait(LOOK_SECONDS)
+            self._over.wait(POLL_SECONDS)
 
     def _poll_requests(self) -> None:
         if self._going:

@@ -127,9 +127,10 @@ class RunReader:
         events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
                   for e in reversed(state.events.last(EVENTS))]
         marks = [mark.model_dump(mode="json") for mark in self._timeline.all()]
-        branches = [{"first": gone.start, "last": gone.stop - 1, "left_by": stretch.operation, "who": stretch.who,
-                     "at": stretch.at, "went_back_to": stretch.parent, "continued_as": stretch.first}
-                    for stretch, gone in reversed(state.lineage().reverted())]
+        branches = [{"first": versions.start, "last": versions.stop - 1, "left_by": segment.operation,
+                     "who": segment.who, "at": segment.at, "went_back_to": segment.parent,
+                     "continued_as": segment.first}
+                    for segment, versions in reversed(state.lineage().reverted())]
         for kind, records in self._records.items():
             for record in self._series.read(kind, self._read[kind]):
                 records.append(record)
