@@ -178,11 +178,18 @@ def test_plot_draws_target_and_marks_missing_data() -> None:
     assert "no data yet" in render_svg(Plot("t", "", []))
 
 
-def test_report_is_rendered_from_stored_data(tmp_path: Path) -> None:
+def test_report_is_rendered_from_stored_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (stored,) = (ROOT / "benchmarks/learning").glob("laptop-5v5-*.json")
     copy = tmp_path / stored.name
     copy.write_bytes(stored.read_bytes())
     assert main(["report", "--data", str(copy)]) == 0
     assert "laptop-5v5" in copy.with_suffix(".html").read_text()
+    capsys.readouterr()
     copy.write_text("[]")
     assert main(["report", "--data", str(copy)]) == 2
+    assert f"five report: {copy}: not the data of a report" in capsys.readouterr().err
+    copy.with_suffix(".html").unlink()
+    copy.with_suffix(".html").mkdir()  # cannot be replaced
+    copy.write_bytes(stored.read_bytes())
+    assert main(["report", "--data", str(copy)]) == 2
+    assert "not the data of a report" not in capsys.readouterr().err

@@ -19,6 +19,7 @@ from five.run.load import ConfigError, load_stored
 from five.services.controller.games.recordings import RecordingReader
 from rapid.atomic_file import replace_text
 from rapid.blobs import BlobStore
+from rapid.malformed import MALFORMED
 from rapid.store import acl
 from rapid.store.connection import connect, require_reachable
 from rapid.store.series import Series
@@ -209,13 +210,14 @@ def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: in
 def render_report(data: Path) -> int:
     """Render the page of a report's data (benchmarks/learning/*.json) beside it. Return the exit status.
 
-    Raises RuntimeError for a file that holds no report.
+    Raises RuntimeError for a file that holds no report, OSError.
     """
     target = data.with_suffix(".html")
     try:
-        replace_text(target, page(json.loads(data.read_text(encoding="utf-8"))))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        text = page(json.loads(data.read_text(encoding="utf-8")))
+    except MALFORMED as error:
         raise RuntimeError(f"{data}: not the data of a report ({error})") from None
+    replace_text(target, text)
     print(target)
     return 0
 
