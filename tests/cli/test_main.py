@@ -29,6 +29,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"}
 @pytest.mark.parametrize(("error", "line"), [
     (PermissionError(13, "Permission denied", "runs/trial/report.html"), "runs/trial/report.html: Permission denied"),
     (OSError(28, "No space left on device"), "No space left on device"),
+    (IsADirectoryError(21, "Is a directory", ".page.0f.partial", None, "page"), "page: Is a directory"),
     (redis.ConnectionError("Error 2 connecting to unix socket"), "Error 2 connecting to unix socket"),
     (TimeoutError("the run did not start"), "the run did not start")])
 def test_failures_of_files_and_stores_are_one_line(error: Exception, line: str, monkeypatch: pytest.MonkeyPatch,

@@ -47,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def describe(error: Exception) -> str:
     """Return an error's text; of a failed system call the file and the reason, without its number."""
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+        file = error.filename2 or error.filename  # the second one is the target of a rename
+        return error.strerror if file is None else f"{file}: {error.strerror}"
     return str(error)
 
 
