@@ -11,7 +11,7 @@ import torch
 from dota.spaces import Layout
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, Plan, migrate_policy
-from five.evaluation.archived_versions import ArchivedVersions, VersionNotArchived
+from five.evaluation.archived_versions import ArchivedVersions, VersionNotArchived, VersionUnreadable
 from five.local.run_folder import RunFolder
 from five.run.load import load, save
 from rapid import tensorfile
@@ -122,7 +122,7 @@ def test_version_of_an_unknown_schema_is_refused(tmp_path: Path, recorded: bool)
         old = spec_of(folder)
         record(folder, old, wider(old))
     for number, schema in enumerate(("0" * 16, "f" * 16)):
-        with pytest.raises(ValueError, match=f"version {number} was made for .* model schema {schema}"):
+        with pytest.raises(VersionUnreadable, match=f"version {number} was made for .* model schema {schema}"):
             ArchivedVersions(folder).load(number)
 
 

@@ -26,6 +26,10 @@ class VersionNotArchived(RunUnavailable):
     """A version that the run's blob store does not hold."""
 
 
+class VersionUnreadable(RunUnavailable):
+    """A version of a schema that the run's record does not have, as of another release."""
+
+
 @dataclass(frozen=True)
 class ArchivedVersions:
     """Versions in the blob store of the run in ``folder``, whether it is running or not."""
@@ -60,7 +64,7 @@ class ArchivedVersions:
         version. The policy samples at ``temperature`` (`five.agent.model.temperature`).
 
         A version older than a surgery is migrated. Raises VersionNotArchived naming the nearest archived ones, and
-        ValueError for a version of a schema that the run never had.
+        VersionUnreadable.
         """
         known = self.numbers()
         if not known:
@@ -92,7 +96,8 @@ class ArchivedVersions:
             return tensors
         saved = load_record(self.folder.record)
         if saved is None or schema not in saved.chain.schemas:
-            raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
-                             f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
-                             f"{self.folder.record.name} up to date while the run is running")
+            raise VersionUnreadable(
+                f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, the run's "
+                f"record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
+                f"{self.folder.record.name} up to date while the run is running")
         return saved.chain.migrate_to_newest(tensors, schema)
