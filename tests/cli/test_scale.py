@@ -41,6 +41,15 @@ def test_scale_page_is_current() -> None:
         replace_tables("", "body")
 
 
+def test_page_without_markers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("five.cli.scale.markdown", lambda: "tables")
+    page = tmp_path / "page.md"
+    page.write_text("text")
+    assert main(["scale", "--into", str(page)]) == 2 and page.read_text() == "text"
+    assert capsys.readouterr().err.startswith(f"five scale: {page}: the page lacks the markers <!-- ")
+
+
 def test_scale_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scale", "--json"]) == 0
     titles = [table["title"] for table in json.loads(capsys.readouterr().out)]

@@ -14,6 +14,7 @@ from five.capacity.past_versions import PastPool
 from five.capacity.simulation import ScenarioResult, Simulation, scenario
 from five.cli.columns import align
 from five.services.controller.autoscaler.rules import Kind
+from rapid.atomic_file import replace_text
 from rapid.config import MEBIBYTE
 
 SINGLE = 3  # controller, opponents, evaluator
@@ -204,7 +205,7 @@ END = "<!-- five scale --markdown: end -->\n"
 def replace_tables(page: str, body: str) -> str:
     """Return the page with the part between its two markers replaced. Raises ValueError if a marker is missing."""
     if BEGIN not in page or END not in page:
-        raise ValueError("the page lacks the markers of the tables")
+        raise ValueError(f"the page lacks the markers {BEGIN.strip()} and {END.strip()}")
     before, rest = page.split(BEGIN, 1)
     return before + BEGIN + "\n" + body + "\n" + END + rest.split(END, 1)[1]
 
@@ -215,10 +216,16 @@ def markdown() -> str:
 
 
 def scale(as_page: bool, as_json: bool, into: str | None = None) -> int:
-    """Print the tables, or write them into a page. Return the exit status."""
+    """Print the tables, or write them into a page. Return the exit status. Raises OSError, and RuntimeError for a page
+    without the markers."""
     if into is not None:
         path = Path(into)
-        path.write_text(replace_tables(path.read_text(encoding="utf-8"), markdown()), encoding="utf-8")
+        page = path.read_text(encoding="utf-8")
+        try:
+            page = replace_tables(page, markdown())
+        except ValueError as error:
+            raise RuntimeError(f"{path}: {error}") from None
+        replace_text(path, page)
     elif as_page:
         print(markdown(), end="")
     elif as_json:
