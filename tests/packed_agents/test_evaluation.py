@@ -1,8 +1,11 @@
 """Evaluation games in several processes."""
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -32,25 +35,42 @@ def test_several_processes_play_every_game_once(shared_agent: PackedAgent, tmp_p
     assert recorded_games(journal, weights, 1).games == []  # of another seed
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux ties processes to their parents")
-def test_workers_end_with_a_killed_command(tmp_path: Path) -> None:
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with a pool of one worker, whose id it prints."""
     program = tmp_path / "command.py"
     program.write_text(textwrap.dedent("""
-        import os, time
+        import os, sys, time
         from five.packed_agents.evaluation import worker_pool
         if __name__ == "__main__":
-            with worker_pool(1) as workers:
-                print(workers.submit(os.getpid).result(), flush=True)
-                time.sleep(600)
+            try:
+                with worker_pool(1) as workers:
+                    print(workers.submit(os.getpid).result(), flush=True)
+                    time.sleep(600)
+            except KeyboardInterrupt:
+                sys.exit(130)
         """), encoding="utf-8")
-    command = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE)
+    with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux ties processes to their parents")
+def test_workers_end_with_a_killed_command(command: "subprocess.Popen[bytes]") -> None:
     assert command.stdout is not None
     worker = int(command.stdout.readline())
     assert is_running(worker)
     command.kill()
-    command.wait()
-    command.stdout.close()
     eventually(lambda: not is_running(worker))
+
+
+def test_interrupted_workers_print_nothing(command: "subprocess.Popen[bytes]") -> None:
+    """Ctrl-C reaches every process of the terminal's foreground group."""
+    assert command.stdout is not None and command.stderr is not None
+    command.stdout.readline()
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.wait(30) == 130 and command.stderr.read() == b""
 
 
 def is_running(pid: int) -> bool:

@@ -4,6 +4,7 @@ Each game is appended to a journal in the run's folder when it ends, so that an 
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby
@@ -99,7 +100,12 @@ def play_games(path: Path, weights: WeightsFile, seed: int, pairs: int, processe
 
 def worker_pool(processes: int) -> ProcessPoolExecutor:
     """Return a pool of new processes that end with this one, however it ends: idle workers do not notice its death."""
-    return ProcessPoolExecutor(processes, get_context("spawn"), die_with_parent, (os.getpid(),))
+    return ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (os.getpid(),))
+
+
+def _start_worker(parent: int) -> None:
+    die_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a traceback
 
 
 def _missing_chunks(journal: Journal, seed: int, pairs: int, size: int) -> Iterator[Chunk]:
