@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ import numpy as np
 from five.agent.learning.samples import Arrays
 from five.benchmarks.child_process import RPC, ChildProcess
 from five.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
+from five.local.run_origin import usable_cores
 
 SPARSE = ("shared", "private")
 MOST_PROCESSES = 8
@@ -98,8 +98,7 @@ class LoadClientPool:
         both = [*requests, *requests]
         firsts = [1, *(1 + np.cumsum(both)).tolist()]
         players = [(rows, firsts[i], i, i < len(requests)) for i, rows in enumerate(both)]
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.processes = max(min(len(requests), cores - SPARE_CORES, MOST_PROCESSES), 1)
+        self.processes = max(min(len(requests), usable_cores() - SPARE_CORES, MOST_PROCESSES), 1)
         self.in_flight = len(players)
         # Enough observations for two different requests of each client's size.
         seen = {name: array.reshape(1, -1, *array.shape[2:])[:, :2 * max(requests)] for name, array in seen.items()}

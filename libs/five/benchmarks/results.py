@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from five.local.run_origin import usable_cores
+
 Conditions = dict[str, str | int | float]
 
 
@@ -49,8 +51,7 @@ def processor() -> str:
 def machine(**more: str | int | float) -> Conditions:
     """Return the conditions of this machine, and ``more``. ``load`` is the load average before: above 0.5 the machine
     was busy."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return {"cpu": processor(), "cores": cores, "load": round(os.getloadavg()[0], 2), **more}
+    return {"cpu": processor(), "cores": usable_cores(), "load": round(os.getloadavg()[0], 2), **more}
 
 
 def median_rate(work: Callable[[], float], seconds: float, repeats: int) -> float:

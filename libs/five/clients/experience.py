@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 import grpc.aio
-import numpy.typing as npt
 
 from five.agent.learning.segments import Segment
 from five.clients import wire
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Array = npt.NDArray[Any]
 METHOD = "five.v1.ExperienceService/Push"
 ACCEPTED = experience_pb2.PUSH_VERDICT_ACCEPTED
 DUPLICATE = experience_pb2.PUSH_VERDICT_DUPLICATE

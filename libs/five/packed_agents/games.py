@@ -13,7 +13,6 @@ from dota.vec_game import BOTS, TEAMS
 from five.evaluation.match import MatchGame, PairedMatch
 from five.packed_agents.card import NAME, SHA256, BotScore, Count, Document, Temperature, first_problem
 
-MAX_BYTES = 16 << 20  # of a file of games
 MAX_GAMES = 20_000
 Number = Annotated[float, Field(ge=-1e12, le=1e12)]
 
