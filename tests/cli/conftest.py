@@ -39,8 +39,8 @@ def stored_run(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def own_handlers() -> Iterator[None]:
-    """Restore the handlers of SIGINT and SIGTERM: a command that a signal ends leaves both ignored."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Restore the handlers of signals: a command that a signal ends leaves them ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

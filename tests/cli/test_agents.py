@@ -144,7 +144,9 @@ def test_play_needs_the_consoles_pages(agent: PackedAgent, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("own_handlers")
-def test_play_serves_an_agent_until_a_signal(agent: PackedAgent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_play_serves_an_agent_until_a_signal(number: signal.Signals, agent: PackedAgent,
+                                             monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                              capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "index.html").touch()
     monkeypatch.setattr("five.services.controller.console.static_files.BUILT", tmp_path)
@@ -165,7 +167,7 @@ def test_play_serves_an_agent_until_a_signal(agent: PackedAgent, monkeypatch: py
     def host(*arguments: object) -> Iterator[SimpleNamespace]:
         served.append(arguments[:2])
         folder = SimpleNamespace(cluster=lambda: SimpleNamespace(rest="http://here"), operator_token=lambda: "token")
-        yield SimpleNamespace(folder=folder, check=lambda: os.kill(os.getpid(), signal.SIGINT))
+        yield SimpleNamespace(folder=folder, check=lambda: os.kill(os.getpid(), number))
 
     monkeypatch.setattr("five.local.version_host.host_version", host)
     monkeypatch.setattr("five.cli.play.ControllerClient", Controller)

@@ -44,6 +44,17 @@ def test_signal_raises_in_a_block_and_once() -> None:
             time.sleep(5)
 
 
+@pytest.mark.usefixtures("own_handlers")
+def test_a_closed_terminal_ends_a_wait_unless_ignored() -> None:
+    with Interruption(signal.SIGHUP) as interruption:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert interruption.wait(60) and interruption.number == signal.SIGHUP
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    with Interruption(signal.SIGHUP) as interruption:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert not interruption.wait(0.1)
+
+
 def test_handlers_are_restored_without_a_signal() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with Interruption():

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM of `five train`."""
+"""Ctrl-C and SIGTERM of `five train` and `five play --agent`."""
 
 import os
 import select
@@ -29,10 +29,12 @@ class Interruption:
     """Handler of SIGINT and SIGTERM while it is entered as a context in the main thread.
 
     The first signal asks for the end: within `raising` it raises KeyboardInterrupt with the signal's number, elsewhere
-    it ends `wait`. A second one asks to hurry. ``number`` is the first signal, None before it.
+    it ends `wait`. A second one asks to hurry. ``number`` is the first signal, None before it. ``others``: further
+    signals that are handled unless the process ignores them, as SIGHUP under nohup.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *others: signal.Signals) -> None:
+        self._signals = (*_SIGNALS, *(s for s in others if signal.getsignal(s) is not signal.SIG_IGN))
         self.number: signal.Signals | None = None
         self._hurried = False
         self._raising = False
@@ -78,7 +80,7 @@ class Interruption:
             self._raise_received()
 
     def __enter__(self) -> Self:
-        self._previous = {number: signal.signal(number, self._receive) for number in _SIGNALS}
+        self._previous = {number: signal.signal(number, self._receive) for number in self._signals}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

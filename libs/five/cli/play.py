@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _serve_agent(arguments: argparse.Namespace) -> int:
-    """Serve a packed agent until Ctrl-C."""
+    """Serve a packed agent until Ctrl-C, or until the terminal is closed."""
     for option in OF_A_RUN:
         if getattr(arguments, option):
             raise ApiError(f"--agent {arguments.agent} --{option}: not possible with a packed agent, which is served "
@@ -84,7 +85,7 @@ def _serve_agent(arguments: argparse.Namespace) -> int:
         print(f"the rules have changed since this agent was evaluated: {change}", file=sys.stderr)
     card, spec = agent.card, agent.spec
     meta = {"schema": spec.schema, "layout": spec.layout.hash}
-    with Interruption() as interruption, suppress(KeyboardInterrupt):
+    with Interruption(signal.SIGHUP) as interruption, suppress(KeyboardInterrupt):
         with host_version(agent.config, card.training.version, agent.playing_tensors(), meta,
                           lambda text: print(text, file=sys.stderr), interruption.raising, interruption.hurried
                           ) as cluster:
