@@ -14,10 +14,13 @@ import torch
 from dota import playback
 from dota.replay import Replay
 from dota.rule_changes import REVISION
+from dota.vec_game import BOTS
 from five.cli import watch
+from five.cli.agents import MOST_GAMES
 from five.cli.main import main
 from five.packed_agents.card import card_text
 from five.packed_agents.folder import PackedAgent
+from five.packed_agents.games import MAX_GAMES
 from tests.packed_agents.tiny_agent import VERSION, ended_run, packed_agent
 
 torch.set_num_threads(1)
@@ -65,6 +68,13 @@ def test_an_agent_is_packed_and_renewed(agent: PackedAgent, capsys: pytest.Captu
     assert card.check.hash in capsys.readouterr().out
     assert main([*command, "--seed", "1"]) == 2
     assert f"{second.path} exists" in capsys.readouterr().err
+
+
+def test_more_games_than_a_file_holds_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert MOST_GAMES * len(BOTS) == MAX_GAMES
+    with pytest.raises(SystemExit):
+        main(["agents", "pack", "trial", "--name", "x", "--weakness", "y", "--games", str(MOST_GAMES + 1)])
+    assert "an integer from 1 to 5000 is required" in capsys.readouterr().err
 
 
 def test_missing_facts_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

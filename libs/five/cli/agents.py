@@ -9,6 +9,7 @@ from five.cli import numbers
 from five.local.run_folder import find_run
 
 HELP = "packed agent to use, by name or folder; `five agents` lists them"
+MOST_GAMES = 5000  # against each bot; a packed agent's file of games holds those against all bots
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pack.add_argument("--version", type=int, default=-1, help="archived version; by default the newest")
     pack.add_argument("--weakness", action="append", required=True, metavar="TEXT",
                       help="known weakness, for the card; may be repeated")
-    pack.add_argument("--games", type=numbers.games, default=0, help="evaluation games against each bot, played in "
-                      "this process; continues an interrupted evaluation. By default those that have been played")
+    pack.add_argument("--games", type=numbers.integer(1, MOST_GAMES), default=0, help="evaluation games against each "
+                      "bot, played in this process; continues an interrupted evaluation. By default those that have "
+                      "been played")
     pack.add_argument("--seed", type=numbers.seed, default=0, help="seed of the evaluation games")
     pack.add_argument("--processes", type=numbers.integer(1, 1024), default=1, help="processes that play the games")
     pack.add_argument("--temperature", type=numbers.temperature, default=1.0, metavar="T",
