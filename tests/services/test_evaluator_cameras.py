@@ -76,7 +76,7 @@ def test_full_disk_costs_the_recording_only(tmp_path: Path) -> None:
     writer = cameras._writers[0]
     writer._file.close()
     writer._file = Path("/dev/full").open("wb")
-    writer._file.write(bytes(8000))  # is buffered, so that also closing the file fails
+    writer._file.write(bytes(1000))  # less than the buffer of the file, so that also closing it fails
     for _ in range(100):
         assert cameras.wants(0)
         games.step()
