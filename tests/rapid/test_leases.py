@@ -201,5 +201,6 @@ def test_damaged_lease_hides_no_other_instance(database: redis.Redis) -> None:
                        }.items():
         database.set(keys.lease("rollout", name), text)  # type: ignore[arg-type]
         database.zadd(keys.leases("rollout"), {name: 2.0**40})
+    database.zadd(keys.leases("rollout"), {b"\xff": 2.0**40})
     assert [i.id for i in Leases(database, "r").live()] == ["good"]
     assert idle_report(database, "r").waiting_for == []

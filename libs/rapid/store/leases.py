@@ -96,8 +96,9 @@ class Leases:
         pipeline: Any = self._redis.pipeline(transaction=False)
         for one in kinds:
             pipeline.zrange(self._keys.leases(one), 0, -1)
-        names = [(one, name.decode()) for one, found in zip(kinds, pipeline.execute(), strict=True) for name in found]
-        # Leases expire on the server's clock; a name without a lease is ignored.
+        names = [(one, name.decode(errors="replace")) for one, found in zip(kinds, pipeline.execute(), strict=True)
+                 for name in found]
+        # Leases expire on the server's clock; a name without a lease, such as a damaged one, is ignored.
         texts: Any = self._redis.mget([self._keys.lease(*name) for name in names]) if names else []
         live = []
         for name, text in zip(names, texts, strict=True):
