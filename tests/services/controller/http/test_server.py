@@ -97,7 +97,7 @@ def test_hanging_store_is_reported_despite_streams(tmp_path: Path) -> None:
             time.sleep(1.0)  # every stream polls the store
             began = time.monotonic()
             problem(rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "k"}), 503, "store-unavailable")
-            assert time.monotonic() - began < 4.0
+            assert time.monotonic() - began < 6.0
         finally:
             os.kill(running.pid, signal.SIGCONT)
 
