@@ -32,7 +32,7 @@ def test_it_is_valid_and_restricted(version: str) -> None:
 
 
 def test_a_schedule_has_five_fields_or_a_name() -> None:
-    for schedule in ("@daily", "*/30 * * * *", "17 3 * * mon-fri"):
+    for schedule in ("@daily", "@every 6h", "*/30 * * * *", "17 3 * * mon-fri"):
         (job,) = objects(Values(schedule, sets=("backup.enabled=true", f"backup.schedule={schedule}")), "CronJob")
         assert job["spec"]["schedule"] == schedule
     for schedule in ("@noon", "17 3 * *", "every night"):
