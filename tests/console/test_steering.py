@@ -51,7 +51,8 @@ def test_dialog_stays_open_until_the_answer(watched: Watched, rest: LiveControll
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
     held: list[Route] = []
-    page.route("**/v1/pause", held.append)  # without the dry run, whose address has a query
+    # Without the dry run, whose address has a query. Playwright sets an attribute of the handler.
+    page.route("**/v1/pause", lambda route: held.append(route))
     page.get_by_role("button", name="Pause", exact=True).click()
     dialog = page.get_by_role("dialog")
     confirm = dialog.get_by_role("button", name="Pause", exact=True)
