@@ -15,6 +15,7 @@ from dota.vec_game import BOTS
 from five.packed_agents import evaluation
 from five.packed_agents.evaluation import WeightsFile, play_games, recorded_games
 from five.packed_agents.folder import WEIGHTS, PackedAgent
+from tests.repository import ROOT
 from tests.waiting import eventually
 
 
@@ -51,7 +52,8 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
                 sys.exit(130)
         """), encoding="utf-8")
     with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          start_new_session=True) as process:
+                          start_new_session=True, env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"}
+                          ) as process:
         yield process
         process.kill()
 
