@@ -125,5 +125,5 @@ def test_labels_and_namespaces_are_by_value() -> None:
     for document in text(values).split("\n---\n"):
         assert document.count("\n    release: ") <= 1, "kustomize refuses a label that is there twice"
     boards = [o for o in objects(values, "ConfigMap") if o["metadata"]["labels"]["grafana_dashboard"] == "1"]
-    assert all(o["metadata"]["namespace"] == "grafana" and o["metadata"]["annotations"] == {"folder": "Five"}
-               for o in boards)
+    assert boards and all(o["metadata"]["namespace"] == "grafana" and
+                          o["metadata"]["annotations"] == {"folder": "Five"} for o in boards)
