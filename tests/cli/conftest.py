@@ -39,8 +39,10 @@ def stored_run(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def own_handlers() -> Iterator[None]:
-    """Restore the handlers of signals: a command that a signal ends leaves them ignored."""
+    """Restore the handlers of signals: a command that a signal ends leaves them ignored. nohup ignores SIGHUP from the
+    start."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
