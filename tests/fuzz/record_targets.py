@@ -15,6 +15,7 @@ import redis
 from five.services.controller.console.sessions import _read as read_session
 from five.services.controller.console.sessions import _row as session_row
 from five.services.controller.http.idempotency import IdempotencyStore, StoredResponse, fingerprint
+from five.services.controller.http.middleware import require_unicode
 from five.services.controller.http.problems import Problem
 from five.services.controller.http.tokens import Role
 from rapid.blobs import BlobStore, Ref
@@ -318,6 +319,8 @@ TARGETS = [
                     "five/services/controller/http/idempotency.py:IdempotencyStore.claim",)),
     json_target("idempotency-body", lambda data: fingerprint("POST", "/v1/pause", b"", data), {"reason": "a"},
                 decoders=("five/services/controller/http/idempotency.py:fingerprint",)),
+    json_target("request-body", require_unicode, {"reason": "a"}, r'{"reason": "\ud83d"}', refuses=(Problem,),
+                decoders=("five/services/controller/http/middleware.py:require_unicode",)),
     json_target("blob-ref", blob_ref, BLOB, decoders=("rapid/blobs.py:BlobStore.ref",)),
     json_target("blob-owner", blob_owner, {"run_id": "mine", "since": 1.0}, {"run_id": "other", "since": 1.0},
                 refuses=(*DAMAGED, BlobsOwned), decoders=("rapid/store/blob_owner.py:claim_blobs",)),

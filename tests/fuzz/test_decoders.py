@@ -70,7 +70,7 @@ TRUSTED = {
     "five/local/rest_client.py:ControllerClient.follow": "reads the user's own controller",
     "five/services/controller/autoscaler/kubernetes_api.py:_reason": "reads the cluster's API server",
     "five/services/rollout/environment.py:RemoteEnvironment.capture": "an error ends the broadcast, not the rollout",
-    "five/services/controller/console/sessions.py:Sessions._store": "reads an index that only the controller writes",
+    "five/services/controller/console/sessions.py:Sessions._store.change": "reads an index of the controller's own",
     "rapid/rpc/callers.py:with_secrets": "reads a file that this program has written",
     "rapid/store/checkpoint_index.py:CheckpointIndex.signing_key": "reads a key that only optimizers may read",
     "five/real_client/policy_player.py:PolicyPlayer.orders": "counts a frame that protobuf refuses",

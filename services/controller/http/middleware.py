@@ -240,7 +240,7 @@ class RequestMiddleware:
         body = await self._limits.read_body(receive)
         if body is None:
             return
-        _require_unicode(body)
+        require_unicode(body)
         # The response to a login is a secret and must not be stored. A viewer changes nothing, and must not fill the
         # store.
         storable = (caller is not None and caller.role >= Role.OPERATOR and scope["method"] in METHODS
@@ -292,7 +292,7 @@ class RequestMiddleware:
                 working.cancel()
 
 
-def _require_unicode(body: bytes) -> None:
+def require_unicode(body: bytes) -> None:
     """Raise Problem 422 for a lone surrogate in JSON: once it is stored, no response that contains it can be sent."""
     if _SURROGATE.search(body) is None:
         return
