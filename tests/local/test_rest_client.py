@@ -19,7 +19,7 @@ class Restarting(ThreadingHTTPServer):
 
     def __init__(self, lost: int) -> None:
         self.lost, self.keys = lost, list[str | None]()
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), RestartingHandler)
 
     @property
     def url(self) -> str:
@@ -27,6 +27,19 @@ class Restarting(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    def respond(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+class RestartingHandler(Handler):
     server: Restarting
 
     def do_POST(self) -> None:
@@ -34,14 +47,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.keys.append(self.headers["Idempotency-Key"])
         if len(self.server.keys) <= self.server.lost:
             return
-        body = json.dumps({"state": "done"}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
+        self.respond(200, json.dumps({"state": "done"}).encode())
 
 
 @pytest.fixture
@@ -65,21 +71,14 @@ def test_a_request_without_response_says_so(server: Restarting) -> None:
     assert isinstance(error.value, ApiError) and len(server.keys) == TRIES
 
 
-class Elsewhere(BaseHTTPRequestHandler):
+class Elsewhere(Handler):
     """Answers /v1/page with a page and redirects everything else, as a proxy does."""
 
     def do_GET(self) -> None:
-        body = b"<html>log in</html>"
-        page = self.path == "/v1/page"
-        self.send_response(200 if page else 301)
-        if not page:
-            self.send_header("Location", "https://five.example.com/")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
+        if self.path == "/v1/page":
+            self.respond(200, b"<html>log in</html>")
+        else:
+            self.respond(301, b"<html>log in</html>", Location="https://five.example.com/")
 
 
 @pytest.fixture
