@@ -37,7 +37,7 @@ helm allows release names that begin with a digit or have dots, which names of S
 {{- end }}
 {{- $prefix := include "five.fullname" . }}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $prefix) }}
-{{ printf "fullnameOverride: the objects' prefix %q is no name of a Service, which begins with a letter and has only lowercase letters, digits and \"-\": give the release another name, or set fullnameOverride" $prefix }}
+{{ printf "fullnameOverride: the objects' prefix %q is invalid: names of Services begin with a letter and have only lowercase letters, digits and \"-\". Give the release another name, or set fullnameOverride" $prefix }}
 {{- end }}
 {{- $run := include "five.runName" . }}
 {{- if not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" $run) }}

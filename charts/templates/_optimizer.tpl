@@ -13,7 +13,7 @@ The optimizers' pods, of a StatefulSet or, with its operator, of a LeaderWorkerS
 {{- end }}
 
 {{/*
-Hash of a group's image and configuration: pods of before and after an upgrade never form one group. Call with the component.
+Hash of a group's image and configuration: it keeps pods from before and after an upgrade apart. Call with the component.
 */}}
 {{- define "five.groupRevision" -}}
 {{- printf "%s %s" (include "five.image" .) (include "five.configPart" .) | sha256sum | trunc 8 }}

@@ -26,7 +26,7 @@ class UploadQueue:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[_Upload] = deque()
-        self._running: _Upload | None = None  # the thread runs until there is none
+        self._running: _Upload | None = None  # None: no thread
 
     def submit(self, run: Callable[[], None], discard: Callable[[], None]) -> Future[None]:
         """Queue ``run``. Never blocks. Return a future that is done when the upload has ended or is discarded.

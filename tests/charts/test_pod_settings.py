@@ -48,7 +48,7 @@ def test_backups_and_helm_tests_have_the_metadata_of_all_pods() -> None:
 
 
 def test_global_scheduling_holds_for_every_pod() -> None:
-    """Those of backups and of `helm test` have no values of their own for it."""
+    """Pods of backups and of `helm test` have no other values for scheduling."""
     term = "global.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
     values = Values("scheduled", sets=(
         "backup.enabled=true", "global.priorityClassName=normal", "global.nodeSelector.pool=five",

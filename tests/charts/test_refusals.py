@@ -72,9 +72,9 @@ def test_a_release_name_that_services_cannot_have_is_refused(helm: str) -> None:
     def errors(release: str, *sets: str) -> str:
         return run(helm, "template", release, CHART, *Values("", sets=sets).arguments()).stderr
 
-    assert 'fullnameOverride: the objects\' prefix "1v1-five" is no name of a Service' in errors("1v1")
+    assert 'fullnameOverride: the objects\' prefix "1v1-five" is invalid' in errors("1v1")
     dotted = errors("five.v2")
-    assert 'prefix "five.v2" is no name' in dotted and 'run.name: the run would have the release\'s name' in dotted
+    assert 'prefix "five.v2" is invalid' in dotted and 'run.name: the run would have the release\'s name' in dotted
     assert not errors("five.v2", "fullnameOverride=five", "run.name=five-v2")
     assert not errors("v1", "run.name=1v1")
 

@@ -1,4 +1,4 @@
-"""What the pages say of a run that is missing, stalled or failed, and how often they ask while it goes on."""
+"""Pages of a run that is missing, stalled or failed, and the number of requests while it continues."""
 
 import json
 import re

@@ -138,7 +138,7 @@ def test_lost_connection_runs_commands_once(client: Any, redis_server: RunningRe
 
 
 def test_lost_reply_is_found_after_the_run_has_left_the_epoch(client: Any, redis_server: RunningRedis) -> None:
-    """As a change of the record that begins the next epoch."""
+    """A change of the record that begins the next epoch is such a write."""
     functions.load(client)
     broken = Breaking(1, answer=True).client(socket_path(redis_server), retries=1)
     fenced_write(broken, KEYS, ANY, [("SET", KEYS.record, '{"epoch": 2}')], "it")

@@ -1,4 +1,4 @@
-"""What the play service reports of its games while they begin and end."""
+"""Stats that the play service reports while games begin and end."""
 
 from typing import Any
 
