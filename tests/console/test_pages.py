@@ -138,13 +138,24 @@ def strokes(page: Page, title: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def test_a_branch_that_was_left_is_drawn_as_a_ghost(watched: Watched, rest: LiveController) -> None:
+BRANCHES_ARRIVE_LATE = """
+    const listen = EventSource.prototype.addEventListener;
+    EventSource.prototype.addEventListener = function (kind, take) {
+        listen.call(this, kind, kind === "branches" ? (event) => setTimeout(() => take(event), 2000) : take);
+    };"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_branch_that_was_left_is_drawn_as_a_ghost(watched: Watched, rest: LiveController, late: bool) -> None:
     page = watched.log_in(rest, OPERATOR)
     since, until = reverted(rest)
+    if late:
+        watched.context.add_init_script(BRANCHES_ARRIVE_LATE)
     drawn = []
     for start, end in ((since, until), (since - 40_000, until - 40_000)):
         watched.visit(f"/?from={start:.0f}&to={end:.0f}")
         page.locator(".chart canvas").nth(12).wait_for()
+        expect(page.get_by_text("Dashed lines are of branches that were left")).to_be_visible()
         page.wait_for_timeout(800 * PATIENCE)
         drawn.append(strokes(page, "Policy"))
     (ghost_whole, ghost_faint), (whole, faint) = drawn

@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Curves } from "../api/curves";
 import { branches } from "../api/live";
+import type { Branch } from "../api/types";
 import { colour, theme } from "../shell/theme";
 import { number } from "../text";
 import { linkedTime, marks, showRange, shownRange, wholeRange } from "../timeline";
@@ -36,8 +37,7 @@ const sync = uPlot.sync("time-line");
 type Row = (number | null)[];
 
 /** Returns the columns for uPlot: time, then for each curve its line, its reverted part, and the interval around it. */
-function rows(data: Curves, picture: Picture): uPlot.AlignedData {
-  const undone = branches.peek();
+function rows(data: Curves, picture: Picture, undone: readonly Branch[]): uPlot.AlignedData {
   const versions = data.fields.version?.mean ?? [];
   const ghost = data.at.map((_, i) => {
     const v = versions[i];
@@ -154,6 +154,7 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
   const gaps = useRef<readonly [number, number][]>([]);
   const legend = useRef<HTMLDivElement>(null);
   const shade = theme.value;
+  const undone = branches.value;  // may arrive after the data
 
   const showValues = (index: number | null) => { if (legend.current) fill(legend.current, picture, plot.current, index); };
 
@@ -173,16 +174,16 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
     if (!plot.current || !data) return;
     gaps.current = data.gaps;
     const range = shownRange.peek() ?? wholeRange.peek();
-    plot.current.setData(rows(data, picture), false);
+    plot.current.setData(rows(data, picture, undone), false);
     // Either call draws everything. A redraw would undo a range that was just set, and would keep the old axes.
     if (range) plot.current.setScale("x", { min: range.from, max: range.to });
     else plot.current.redraw(true, true);
     showValues(null);
-  }, [data, picture, shade]);
+  }, [data, picture, shade, undone]);
 
   useSignalEffect(() => {
     const range = shownRange.value ?? wholeRange.value;
-    marks.value; branches.value; linkedTime.value;
+    marks.value; linkedTime.value;
     if (plot.current && range) plot.current.setScale("x", { min: range.from, max: range.to });
   });
 
