@@ -42,7 +42,7 @@ Refusal why_not_bought(const Context& c, const HeroState& h, int item) {
   return room ? Refusal::None : Refusal::Full;
 }
 
-// As economy.cpp's acquire() would go on, without doing it.
+// As acquire() of buyer.cpp would go on, without doing it.
 Purchase look_at(const Context& c, const HeroState& h, int item, std::uint32_t& used, bool fresh, int* at) {
   if (!fresh)
     for (int slot = 0; slot < kItemSlots; ++slot)

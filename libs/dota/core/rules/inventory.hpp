@@ -20,7 +20,7 @@ enum class Counter : std::uint8_t { Hand, Stash, Nowhere };
 Counter counter_of(const Context& c, const HeroState& h, int item);
 bool within_shop(const Context& c, Vec2 p, int item);  // near a side or secret shop that sells it
 Vec2 nearest_secret_shop(const Context& c, Vec2 p);
-bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, int* at = nullptr);  // economy.cpp
+bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, int* at = nullptr);  // buyer.cpp
 bool can_afford(const HeroState& h, float cost);
 // Where a recipe goes: into the stash only when it must be flown from there.
 bool goes_to_stash(const Context& c, const HeroState& h);
