@@ -59,13 +59,18 @@ ask() {
   fi
 }
 
-# replace COMPONENT...: new pods, a few at a time, as the workloads' own strategy has it.
+# replace COMPONENT...: new pods, a few at a time, as the workloads' own strategy has it. A LeaderWorkerSet has no
+# `rollout restart`, and some versions of its operator give the StatefulSets below it the component's label: its pods
+# are deleted, as a group.
 replace() {
   for component; do
-    for workload in $($kubectl get deployment,statefulset -o name -l "$selector,app.kubernetes.io/component=$component"); do
+    labels=$selector,app.kubernetes.io/component=$component
+    workloads=$($kubectl get deployment,statefulset -o name -l "$labels,!leaderworkerset.sigs.k8s.io/name")
+    for workload in $workloads; do
       $kubectl rollout restart "$workload"
       $kubectl rollout status "$workload" --timeout "${TIMEOUT:-20m}"
     done
+    [ -n "$workloads" ] || $kubectl delete pods --timeout "${TIMEOUT:-20m}" -l "$labels"
   done
 }
 

@@ -32,7 +32,7 @@ def keep():  # whole at any time: others read it at the same time
     os.replace(f"{path}.{os.getpid()}", path)
 place = json.load(open(path))
 words = sys.argv[3:]  # -n five
-labels = dict(label.split("=") for label in words[-1].split(",")) if words[-2] == "-l" else {}
+labels = dict(label.partition("=")[::2] for label in words[-1].split(",")) if words[-2] == "-l" else {}
 component = labels.get("app.kubernetes.io/component", "")
 # Another release of the namespace, whose names begin with the prefix of the first.
 releases = {place["release"]: place["prefix"], place["release"] + "-b": place["prefix"] + "-b"}
@@ -87,8 +87,16 @@ elif words[0] == "exec":
         except redis.RedisError as error:
             print("ERR", error)
 elif words[:2] == ["get", "deployment,statefulset"]:
-    for name in selected:
-        print("deployment.apps/" + releases[name] + "-" + component)
+    # Of a LeaderWorkerSet there are only the StatefulSets that its operator makes.
+    if not os.environ.get("GROUP"):
+        for name in selected:
+            print("deployment.apps/" + releases[name] + "-" + component)
+    elif "!leaderworkerset.sigs.k8s.io/name" not in labels:
+        print("statefulset.apps/" + place["prefix"] + "-" + component)
+elif words[:2] == ["delete", "pods"]:
+    assert selected == [place["release"]], words
+    place["restarts"].append(["pods of " + component, place["secrets"][place["prefix"] + "-redis-" + component]])
+    keep()
 elif words[:2] == ["rollout", "restart"]:
     if os.environ.get("FAILS"):
         sys.exit("no such cluster")
@@ -190,6 +198,14 @@ def test_passwords_are_changed_by_way_of_two(release: Release) -> None:
         assert f"user optimizer on {acl.hash_password(new)} resetchannels" in users
         assert acl.hash_password(old[role]) not in users
         assert new not in done.stdout + done.stderr
+
+
+def test_pods_of_a_leader_worker_set_are_replaced(release: Release) -> None:
+    """They have to get the new password before the old one is revoked."""
+    done = release.rotate("optimizer", GROUP="yes")
+    assert done.returncode == 0, done.stderr
+    (restart,) = release.state()["restarts"]
+    assert restart[0] == "pods of optimizer" and "state-password-old" in restart[1]
 
 
 def test_admin_password_rotates_alone(release: Release) -> None:
