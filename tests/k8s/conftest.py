@@ -49,21 +49,37 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def base(tree: Path, helm: Path) -> Objects:
     """The chart for a GPU cluster, as k8s/render.sh renders it."""
-    subprocess.run([tree / "k8s/render.sh", "-f", "charts/values-gpu-cluster.yaml"], check=True,
-                   env={**os.environ, "HELM": str(helm)})
-    return by_name((tree / "k8s/base/five.yaml").read_text())
+    return render(tree, helm)
 
 
 @pytest.fixture(scope="session")
 def build(tree: Path, base: Objects, kubectl: Path) -> Callable[[str], Objects]:
     """Build an overlay over the rendered chart."""
-    def build(overlay: str) -> Objects:
-        done = subprocess.run([kubectl, "kustomize", tree / "k8s/overlays" / overlay], check=True, text=True,
-                              capture_output=True)
-        assert not done.stderr, done.stderr  # deprecations
-        return by_name(done.stdout)
+    return lambda overlay: kustomize(tree, kubectl, overlay)
 
-    return build
+
+@pytest.fixture(scope="session")
+def group_tree(tree: Path, base: Objects, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy of ``tree`` with the optimizers rendered as a LeaderWorkerSet."""
+    copy = tmp_path_factory.mktemp("group") / "tree"
+    shutil.copytree(tree, copy)
+    render(copy, helm, "--set", "optimizer.gang.form=LeaderWorkerSet")
+    return copy
+
+
+def render(tree: Path, helm: Path, *arguments: str) -> Objects:
+    """Render the chart for a GPU cluster to k8s/base/five.yaml and return its objects."""
+    subprocess.run([tree / "k8s/render.sh", "-f", "charts/values-gpu-cluster.yaml", *arguments], check=True,
+                   env={**os.environ, "HELM": str(helm)})
+    return by_name((tree / "k8s/base/five.yaml").read_text())
+
+
+def kustomize(tree: Path, kubectl: Path, overlay: str) -> Objects:
+    """Return the objects of an overlay."""
+    done = subprocess.run([kubectl, "kustomize", tree / "k8s/overlays" / overlay], check=True, text=True,
+                          capture_output=True)
+    assert not done.stderr, done.stderr  # deprecations
+    return by_name(done.stdout)
 
 
 def by_name(text: str) -> Objects:

@@ -10,6 +10,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from tests.k8s.conftest import by_name, kustomize
+
 pytestmark = pytest.mark.chart
 
 ROOT = Path(__file__).parents[2]
@@ -95,16 +97,25 @@ def test_zones(build: Build) -> None:
         assert [t["topologyKey"] for t in terms] == ["topology.kubernetes.io/zone"]
 
 
+def test_leader_worker_set_is_placed_like_a_stateful_set(build: Build, group_tree: Path, kubectl: Path) -> None:
+    (expected,) = pods(build("cloud"), "optimizer")
+    group = kustomize(group_tree, kubectl, "cloud")["LeaderWorkerSet", "five-optimizer"]
+    pod = group["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
+    for key in ("nodeSelector", "runtimeClassName", "tolerations", "affinity"):
+        assert pod[key] == expected[key], key
+
+
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_every_patch_meets_something(base: Objects, component: str) -> None:
+def test_every_patch_meets_something(base: Objects, group_tree: Path, component: str) -> None:
     """kustomize ignores a patch whose target matches nothing: a renamed label would go unnoticed."""
     plan = yaml.safe_load((ROOT / "k8s/components" / component / "kustomization.yaml").read_text())
+    rendered = {**base, **by_name((group_tree / "k8s/base/five.yaml").read_text())}
     for patch in plan["patches"]:
         kinds = patch["target"]["kind"].strip("()").split("|")
         label, _, values = patch["target"]["labelSelector"].replace(" in ", "=").partition("=")
         wanted = {v.strip() for v in values.strip("()").split(",")}
         assert any(key[0] in kinds and item["metadata"].get("labels", {}).get(label) in wanted
-                   for key, item in base.items()), patch
+                   for key, item in rendered.items()), patch
 
 
 def test_the_post_renderer_equals_the_overlay(tree: Path, build: Build, either_helm: Path, kubectl: Path,
