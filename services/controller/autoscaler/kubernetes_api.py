@@ -36,6 +36,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 POD_PAGE = 500
+RANDOM_SUFFIX = 5  # random characters at the end of a pod's name
 
 
 class DeploymentScale(NamedTuple):
@@ -140,6 +141,15 @@ class KubernetesApi:
             raise ApiFailed(0, f"{what}: the Kubernetes API does not respond ({error})") from None
         except ValueError as error:
             raise ApiFailed(0, f"{what}: invalid response ({error})") from None
+
+
+def deployment_of(pod: str) -> str:
+    """Return the name of a pod's Deployment.
+
+    A pod is called DEPLOYMENT-HASH-RANDOM. Kubernetes cuts DEPLOYMENT-HASH- at 58 characters, so a long name ends
+    within the hash and has no "-" before the random characters.
+    """
+    return pod[:-RANDOM_SUFFIX].removesuffix("-").rpartition("-")[0]
 
 
 def _scale(found: Any) -> DeploymentScale:

@@ -19,6 +19,7 @@ from five.services.controller.autoscaler.kubernetes_api import (
     OutsideCluster,
     Pod,
     ResourceConflict,
+    deployment_of,
 )
 from five.services.controller.autoscaler.live_settings import LiveSettings
 from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
@@ -114,13 +115,9 @@ class ScalingLoop:
 
         Instances are identified by pod names. If no pod name belongs to the Deployment, all instances count.
         """
-        present = {(i.kind, self._deployment(i)) for i in live}
+        present = {(i.kind, deployment_of(i.id)) for i in live}
         strict = {kind: name for kind, name in self._names.items() if (kind, name) in present}
-        return [i for i in live if i.kind not in strict or self._deployment(i) == strict[i.kind]]
-
-    @staticmethod
-    def _deployment(instance: Instance) -> str:
-        return instance.id.rsplit("-", 2)[0]
+        return [i for i in live if i.kind not in strict or deployment_of(i.id) == strict[i.kind]]
 
     def _size(self, kind: Kind) -> _DeploymentSize | None:
         name = self._names[kind]

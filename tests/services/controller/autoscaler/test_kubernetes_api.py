@@ -18,6 +18,7 @@ from five.services.controller.autoscaler.kubernetes_api import (
     OutsideCluster,
     Pod,
     ResourceConflict,
+    deployment_of,
 )
 from tests.services.controller.autoscaler.kubernetes_server import TOKEN, ApiServer, connected, serving
 
@@ -205,3 +206,14 @@ def test_failed_request_is_not_repeated(tmp_path: Path, certificates: tuple[Path
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
     assert connections == 1
+
+
+@pytest.mark.parametrize("deployment", [
+    "five-rollout", "five-inference-past", "p" * 36 + "-inference", "p" * 37 + "-inference", "p" * 40 + "-inference",
+    "p" * 40 + "-inference-past"])
+def test_deployment_is_read_from_a_cut_pod_name(deployment: str) -> None:
+    assert deployment_of(f"{deployment}-7c5ddbf9b4-"[:58] + "x2k9q") == deployment
+
+
+def test_other_names_have_no_deployment() -> None:
+    assert deployment_of("laptop") == deployment_of("") == ""
