@@ -57,7 +57,7 @@ log = logging.getLogger("five.services.evaluator")
 SPARSE = ("shared", "private")
 Listing = Callable[[], list[dict[str, Any]]]  # games in progress
 SEED_OFFSET = 7_919_000  # distinguishes the seeds from those of training games
-UPLOAD_SECONDS = 5.0  # longest wait for uploads of recordings when the process ends
+UPLOAD_SECONDS = 5.0  # longest wait for uploads when the process ends
 
 
 def newest_archived(parameters: ParameterStore, every: int) -> int | None:
@@ -168,7 +168,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
     remove_unfinished(folder)
     stored, uploads = StoredRecordings(service.blobs, config.name), UploadQueue()
     drafter = DraftReader(game, client(), DraftTableStore(service.blobs, config.name), settings.draft_line_ups,
-                          lambda: -1 if loop.ladder.last_rated is None else number(loop.ladder.last_rated.player))
+                          lambda: -1 if loop.ladder.last_rated is None else number(loop.ladder.last_rated.player),
+                          uploads)
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,

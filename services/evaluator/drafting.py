@@ -6,6 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from five.clients.inference import CLOSE, RESET, WANT_STATE
 from five.run import draft_tables
 from five.run.line_ups import METHOD, LineUps
 from five.services.evaluator.matches import Inference
+from five.services.evaluator.uploads import UploadQueue
 from rapid.rpc.errors import CallFailed
 from rapid.store.errors import Corrupt
 
@@ -30,14 +32,15 @@ BATCH = 16  # line-ups of one request
 
 class DraftReader:
     """Builder of draft tables; the store keeps the newest ones. ``game`` is the evaluated game; ``most`` limits a
-    table's line-ups, 0 disables tables; ``rated`` returns the version rated last."""
+    table's line-ups, 0 disables tables; ``rated`` returns the version rated last; ``uploads`` stores the tables."""
 
     def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTableStore, most: int,
-                 rated: Callable[[], int]) -> None:
+                 rated: Callable[[], int], uploads: UploadQueue) -> None:
         self._game = game
         self._inference = inference
         self._tables = tables
         self._rated = rated
+        self._uploads = uploads
         self._session = itertools.count(secrets.randbits(40) << 20)
         self._made = -1  # version of the newest table
         self.is_idle = True  # no request to inference is pending
@@ -61,9 +64,6 @@ class DraftReader:
                 except CallFailed as error:
                     log.warning("draft table of version %d failed, next attempt in %g s: %s", version, POLL_SECONDS,
                                 error)
-                except (OSError, Corrupt) as error:
-                    log.warning("draft table of version %d cannot be stored: %s", version, error)
-                    self._made = version
                 finally:
                     self.is_idle = True
             await asyncio.sleep(POLL_SECONDS)
@@ -79,7 +79,10 @@ class DraftReader:
             win[leaves] = await self._read_values(line_ups.observe(leaves), len(leaves), version)
         facts = {"version": version, **METHOD, "at": time.time()}
         table = LeafTable(pool, win.reshape(pool.shape), facts)
-        await asyncio.to_thread(self._store_table, draft_tables.table_name(version, pool, self._game), table)
+        self.is_idle = True
+        store = partial(self._store_table, version, table)
+        # Not in the event loop's threads, which the end of the process waits for.
+        await asyncio.wrap_future(self._uploads.submit(store, lambda: None))
         self._made = version
 
     async def _read_values(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
@@ -90,6 +93,9 @@ class DraftReader:
         answer = await self._inference.act(sessions, policies, flags, seen)
         return win_from_heads(answer.auxiliary[WIN].reshape(k, TEAMS, -1))
 
-    def _store_table(self, name: str, table: LeafTable) -> None:
-        self._tables.put(name, table)
-        self._tables.forget_old()
+    def _store_table(self, version: int, table: LeafTable) -> None:
+        try:
+            self._tables.put(draft_tables.table_name(version, table.pool, self._game), table)
+            self._tables.forget_old()
+        except (OSError, Corrupt) as error:
+            log.warning("draft table of version %d cannot be stored: %s", version, error)

@@ -1,4 +1,4 @@
-"""Background uploads of recordings: a slow blob store delays neither the games nor the end of the process."""
+"""Background uploads: a slow blob store delays neither the games nor the end of the process."""
 
 import logging
 import threading
@@ -39,12 +39,12 @@ class UploadQueue:
         with self._lock:
             if self._running is None:
                 self._running = upload
-                threading.Thread(target=self._run, args=(upload,), name="recordings", daemon=True).start()
+                threading.Thread(target=self._run, args=(upload,), name="uploads", daemon=True).start()
             else:
                 self._waiting.append(upload)
                 surplus = self._waiting.popleft() if len(self._waiting) > MAX_WAITING else None
         if surplus is not None:
-            log.warning("the oldest of %d recordings that wait for the blob store is discarded", MAX_WAITING + 1)
+            log.warning("the oldest of %d uploads that wait for the blob store is discarded", MAX_WAITING + 1)
             _discard(surplus)
         return upload.ended
 
@@ -58,7 +58,7 @@ class UploadQueue:
         with self._lock:
             discarded = list(self._waiting)
             self._waiting.clear()
-        log.warning("%d recording(s) are not uploaded within %.0f s and are lost", len(unfinished), seconds)
+        log.warning("%d upload(s) to the blob store did not end within %.0f s and are lost", len(unfinished), seconds)
         for upload in discarded:
             _discard(upload)
 
@@ -66,8 +66,8 @@ class UploadQueue:
         while upload is not None:
             try:
                 upload.run()
-            except Exception:  # an error costs the recording, not the rating or the match
-                log.exception("a recording is not stored")
+            except Exception:  # an error costs the upload, not the rating or the match
+                log.exception("an upload to the blob store failed")
             upload.ended.set_result(None)
             with self._lock:
                 self._running = upload = self._waiting.popleft() if self._waiting else None

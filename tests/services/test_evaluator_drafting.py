@@ -1,6 +1,7 @@
 """Draft tables of the evaluator, with real games and a simulated inference server."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import pytest
 
 from dota.config import GameConfig
 from dota.vec_game import VecGame
+from five.agent.draft.leaves import LeafTable
 from five.clients.inference import CLOSE, RESET, WANT_STATE, ActResult
 from five.run.draft_tables import DraftTableStore
 from five.services.evaluator import drafting
 from five.services.evaluator.drafting import DraftReader
+from five.services.evaluator.uploads import UploadQueue
 from rapid.blobs import BlobStore
 from rapid.store.errors import Corrupt
 from tests.services.test_evaluator import GAME
@@ -56,7 +59,7 @@ async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(drafting, "POLL_SECONDS", 0.02)
     heads, tables = Heads(), DraftTableStore(BlobStore(str(tmp_path)), "trial")
     rated = -1
-    reader = DraftReader(POOL, heads, tables, 12, lambda: rated)
+    reader = DraftReader(POOL, heads, tables, 12, lambda: rated, UploadQueue())
     running = asyncio.create_task(reader.run(lambda: True, lambda: False))
     await asyncio.sleep(0.1)
     assert tables.names() == []
@@ -81,9 +84,9 @@ async def test_large_and_mirrored_pools_get_no_table(
     heads, tables = Heads(), DraftTableStore(BlobStore(str(tmp_path)), "trial")
     mirrored: GameConfig = POOL.model_copy(update={"mirror_match": True})
     for game, most in ((POOL, 11), (mirrored, 99)):
-        reader = DraftReader(game, heads, tables, most, lambda: 5)
+        reader = DraftReader(game, heads, tables, most, lambda: 5, UploadQueue())
         await reader.run(lambda: True, lambda: False)  # ends at once
-    paused = DraftReader(POOL, heads, tables, 12, lambda: 5)
+    paused = DraftReader(POOL, heads, tables, 12, lambda: 5, UploadQueue())
     await made(paused, 0.1, active=False)
     assert paused.is_idle and heads.rows == 0 and tables.names() == []
 
@@ -98,9 +101,28 @@ async def test_a_damaged_store_does_not_end_the_reader(tmp_path: Path, monkeypat
             raise Corrupt("the name trial/draft/version-1 is damaged")
 
         patched.setattr(tables, "forget_old", fail)
-        reader = DraftReader(POOL, Heads(), tables, 12, lambda: rated)
+        reader = DraftReader(POOL, Heads(), tables, 12, lambda: rated, UploadQueue())
         running = asyncio.create_task(reader.run(lambda: True, lambda: False))
         await eventually_async(lambda: failures > 0, 10.0)
     rated = 30
     await eventually_async(lambda: tables.names() == ["version-30", "version-20"], 10.0)
     running.cancel()
+
+
+async def test_slow_store_does_not_delay_the_process_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, answers = DraftTableStore(BlobStore(str(tmp_path)), "trial"), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def put(name: str, leaves: LeafTable) -> None:
+        threads.append(threading.current_thread())
+        answers.wait(30)
+
+    monkeypatch.setattr(tables, "put", put)
+    running = asyncio.create_task(DraftReader(POOL, Heads(), tables, 12, lambda: 20, UploadQueue()).run(
+        lambda: True, lambda: False))
+    await eventually_async(lambda: bool(threads), 10.0)
+    running.cancel()
+    await asyncio.wait([running], timeout=10.0)
+    daemon = threads[0].daemon
+    answers.set()
+    assert running.cancelled() and daemon, "the exit waits"

@@ -52,7 +52,7 @@ def test_end_of_the_process_does_not_wait_for_a_slow_store(store: SlowStore) -> 
     began = time.monotonic()
     queue.close(0.05)
     assert time.monotonic() - began < 10 and store.discarded == [1, 2]
-    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "recordings"), "the exit waits"
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "uploads"), "the exit waits"
     store.answers.set()
     assert not wait(ended, 10).not_done
     assert store.stored == [0]
