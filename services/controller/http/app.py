@@ -65,9 +65,9 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     if tracing.is_on():
         app.add_middleware(TraceMiddleware)
     app.add_middleware(RequestMiddleware, authenticator=context.authenticator, sessions=context.sessions,
-                       limits=RequestLimits(context.limits), idempotency=IdempotencyStore(context.state.redis,
-                                                                                          context.run),
-                       hosts=context.hosts, on_change=context.overview_cache.invalidate)
+                       limits=RequestLimits(context.limits), hosts=context.hosts,
+                       idempotency=IdempotencyStore(context.state.redis, context.run, context.limits.request_seconds),
+                       on_change=context.overview_cache.invalidate)
 
     @app.get("/healthz", include_in_schema=False)
     async def alive() -> JSONResponse:  # async, because slow requests may occupy all threads

@@ -7,6 +7,7 @@ responses are stored: an error has changed nothing, and its key may be retried.
 import base64
 import hashlib
 import json
+import math
 import re
 import secrets
 import time
@@ -23,7 +24,7 @@ from rapid.store.transaction import transaction
 HEADER = b"idempotency-key"
 METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 RETENTION_SECONDS = 24 * 3600
-CLAIM_SECONDS = 60  # after that the first request has died with its controller
+CLAIM_SECONDS = 60  # shortest time of a claim; after it the first request has died with its controller
 MAX_RESPONSES = 1000
 MAX_RESPONSE_BYTES = 256 << 10
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
@@ -71,11 +72,15 @@ def fingerprint(method: str, path: str, query: bytes, body: bytes) -> str:
 
 
 class IdempotencyStore:
-    """Stored responses of one run by key and caller. Blocking and thread-safe."""
+    """Stored responses of one run by key and caller. Blocking and thread-safe.
 
-    def __init__(self, state: redis.Redis, run: str) -> None:
+    A claim outlasts a request, whose response begins within ``request_seconds``.
+    """
+
+    def __init__(self, state: redis.Redis, run: str, request_seconds: float = 0.0) -> None:
         self._redis: Any = state
         self._keys = Keys(run)
+        self._claim_seconds = max(CLAIM_SECONDS, math.ceil(2 * request_seconds))
 
     def claim(self, caller: str, key: str, request_fingerprint: str) -> KeyClaim | StoredResponse:
         """Claim a key for a request, or return the response to the first request with it.
@@ -88,7 +93,7 @@ class IdempotencyStore:
                           errors=[{"where": "header.Idempotency-Key", "what": "1 to 128 visible ASCII characters"}])
         name = self._keys.idempotency(hashlib.sha256(f"{caller}\0{key}".encode()).hexdigest())
         mark = json.dumps({"fingerprint": request_fingerprint, "at": time.time_ns(), "by": secrets.token_hex(8)})
-        if self._redis.set(name, mark, nx=True, ex=CLAIM_SECONDS):
+        if self._redis.set(name, mark, nx=True, ex=self._claim_seconds):
             return KeyClaim(name, mark, request_fingerprint)
         stored = self._redis.get(name)
         if stored is not None and stored.decode("utf-8", "replace") == mark:

@@ -272,7 +272,7 @@ class RequestMiddleware:
         try:
             await asyncio.to_thread(self._idempotency.store_or_release, claim, response)
         except redis.RedisError as error:
-            # The change was made. The key stays claimed for a minute; then the client may repeat the request.
+            # The change was made. The key stays claimed until it expires; then the client may repeat the request.
             log.warning("response could not be stored under its idempotency key: %s", error)
 
     async def _respond_in_time(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder) -> None:

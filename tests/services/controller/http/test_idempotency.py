@@ -115,6 +115,12 @@ def test_request_in_progress_is_refused_until_it_ends(store: IdempotencyStore, r
     assert claimed(store).mark != claim.mark
 
 
+@pytest.mark.parametrize(("request_seconds", "least"), [(0.3, CLAIM_SECONDS), (30.0, CLAIM_SECONDS), (120.5, 121)])
+def test_claim_outlasts_a_slow_request(redis_client: redis.Redis, request_seconds: float, least: int) -> None:
+    claim = claimed(IdempotencyStore(redis_client, "trial", request_seconds))
+    assert least - 1 <= seconds_left(redis_client, claim) <= 2 * least
+
+
 @pytest.mark.parametrize("answer", [
     None, StoredResponse(199, (), b""), StoredResponse(300, (), b""), StoredResponse(409, (), b""),
     StoredResponse(500, (), b""), StoredResponse(200, (), bytes(MAX_RESPONSE_BYTES + 1))],
