@@ -40,10 +40,11 @@ REST_SOCKET = "rest"  # name under which the listening socket is passed on throu
 async def keep_reconciling(service: Service[RunConfig]) -> None:
     """Reconcile the run's status until the service drains."""
     leases, clock = Leases(service.state.redis, service.config.name), PauseClock()
+    lifecycle = service.config.lifecycle
     while not service.lifecycle.draining:
         try:
             await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live, clock,
-                                    service.config.lifecycle.pause_timeout_seconds)
+                                    lifecycle.pause_timeout_seconds, lifecycle.lease_seconds)
         except (redis.RedisError, Unavailable, ValueError, Corrupt) as error:
             # Also an acknowledgement or a lease that a service has damaged: each writes its own.
             log.warning("run state is unreadable: %s", error)

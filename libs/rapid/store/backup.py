@@ -19,7 +19,7 @@ from rapid.store.errors import Corrupt
 from rapid.store.events import WRITERS, event_fields
 from rapid.store.head_version import HeadVersion
 from rapid.store.keys import Keys
-from rapid.store.leases import Leases
+from rapid.store.leases import Leases, uptime_seconds
 from rapid.store.state import IDENTITY, RunStatus, Status, new_identity
 
 log = logging.getLogger(__name__)
@@ -117,9 +117,7 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False, l
 
 def _await_leases(state: redis.Redis, seconds: float) -> None:
     """Wait until this Redis is up for ``seconds``: a new one does not show the leases of running services at once."""
-    answer: Any = state.info("server")
-    # An uptime is in whole seconds, rounded down. Without one (it is an optional field) the whole time is waited.
-    missing = seconds - int(answer.get("uptime_in_seconds", 0))
+    missing = seconds - (uptime_seconds(state) or 0)  # without an uptime the whole time is waited
     if missing > 0:
         log.warning("this Redis has just started: waiting %.1f s for services that are running", missing)
         time.sleep(missing)

@@ -110,6 +110,16 @@ class Leases:
         return sorted(live, key=lambda i: (i.kind, i.id))
 
 
+def uptime_seconds(state: redis.Redis) -> int | None:
+    """Return how long this Redis is up, in whole seconds rounded down; None if it does not report that.
+
+    One that was down for longer than a lease shows no lease of a running service until the service renews it.
+    """
+    answer: Any = state.info("server")
+    found = answer.get("uptime_in_seconds")
+    return None if found is None else int(found)
+
+
 def _instance(kind: str, identity: str, row: Any) -> Instance:
     """Return the instance of a lease. Raise ValueError or TypeError for a malformed one, or another's."""
     found = Instance(**row)

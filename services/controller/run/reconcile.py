@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import event_fields
 from rapid.store.idle import IdleReport, note_overdue
-from rapid.store.leases import Instance
+from rapid.store.leases import Instance, uptime_seconds
 from rapid.store.state import RunState, Status
 
 WHO = "controller"
@@ -48,10 +48,11 @@ class PauseClock:
 
 
 def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[], list[Instance]],
-              clock: PauseClock, pause_timeout_seconds: float = 60.0) -> bool:
+              clock: PauseClock, pause_timeout_seconds: float = 60.0, lease_seconds: float = 0.0) -> bool:
     """Reconcile the run once. Return whether anything changed.
 
-    A pause that takes longer than ``pause_timeout_seconds`` is recorded once, with the services that are not idle.
+    A pause that takes longer than ``pause_timeout_seconds`` is recorded once, with the services that are not idle. A
+    run does not become stopped while its Redis is up for less than ``lease_seconds``.
     """
     now, record = state.snapshot()
     if now is None or record is None or now.status not in WAITING:
@@ -59,6 +60,8 @@ def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[]
     report = state.idle_report()
     due = next_status(now.status, head(), live(), report)
     if due is not None:
+        if due[0] is Status.STOPPED and (uptime := uptime_seconds(state.redis)) is not None and uptime < lease_seconds:
+            return False  # services that still drain may not have renewed their leases in this Redis yet
         try:
             state.transition(due[0], WHO, due[1], record.epoch)
         except (FencedOut, IllegalTransition):

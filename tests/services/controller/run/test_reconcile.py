@@ -57,6 +57,17 @@ def test_other_statuses_stay(redis_client: redis.Redis, status: Status) -> None:
     assert (now := state.status()) is not None and now.status is status
 
 
+def test_restarted_redis_does_not_stop_the_run_early(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+                                                     ) -> None:
+    """It has lost the leases of services that still drain, which renew them within a lease."""
+    state = run(redis_client, Status.STOPPING)
+    assert not reconcile(state, lambda: 0, list, PauseClock(), lease_seconds=1e6)
+    assert (now := state.status()) is not None and now.status is Status.STOPPING
+    monkeypatch.setattr(state.redis, "info", lambda section: {})  # a Redis that does not report its uptime
+    assert reconcile(state, lambda: 0, list, PauseClock(), lease_seconds=1e6)
+    assert (now := state.status()) is not None and now.status is Status.STOPPED
+
+
 ROUTES = {Status.RUNNING: [Status.RUNNING], Status.PAUSING: [Status.RUNNING, Status.PAUSING],
           Status.PAUSED: [Status.RUNNING, Status.PAUSING, Status.PAUSED],
           Status.OPERATING: [Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING],
