@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 Write = Callable[[], None]
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.2, 5.0
 BLOCKED_LOG_SECONDS = 5.0  # learning is blocked for so long before a line is logged
+WANTED_SECONDS = 1.0  # between two checks whether a requested checkpoint is still wanted
 
 
 class BackgroundWriter:
@@ -160,17 +161,17 @@ class CheckpointRequests:
     def __bool__(self) -> bool:
         return bool(self._waiters)
 
-    def request(self, timeout: float) -> int:
+    def request(self, is_wanted: Callable[[], bool]) -> int:
         """Request a checkpoint, wait until it is written and return its version.
 
-        Any thread may call this. Raises TimeoutError, or the error of the write.
+        Any thread may call this. Raises TimeoutError once ``is_wanted()`` is false, or the error of the write.
         """
         waiter: Future[int] = Future()
         self._waiters.append(waiter)
-        wait({waiter}, timeout)
-        if not waiter.done():
-            raise TimeoutError(f"no checkpoint was written within {timeout:g} s: learning is blocked or the blob store "
-                               "is slow, see the optimizer's log")
+        while not wait({waiter}, WANTED_SECONDS).done:
+            if not is_wanted():
+                raise TimeoutError("no checkpoint was written in time: learning is blocked or the blob store is slow, "
+                                   "see the optimizer's log")
         return waiter.result()
 
     def take(self) -> list[Future[int]]:

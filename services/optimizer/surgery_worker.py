@@ -108,7 +108,7 @@ class SurgeryWorker:
             case "check":
                 return self.check_plan(plan, payload)
             case "checkpoint":
-                return self.checkpoint(payload)
+                return self.checkpoint(job)
             case "transform":
                 return self.transform(plan, payload)
             case "publish":
@@ -120,7 +120,7 @@ class SurgeryWorker:
         payload, training = job.payload, self.training
         match job.kind:
             case "checkpoint" | "keep":
-                return self.checkpoint(payload)
+                return self.checkpoint(job)
             case "transform":
                 return revert.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
                                         payload)
@@ -150,9 +150,12 @@ class SurgeryWorker:
         return {**_report_values(report), "version": head, "recording": ref._asdict(),
                 "samples": self.recordings.samples}
 
-    def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
-        """Have the training loop write a checkpoint, and pin its version and the checkpoint."""
-        version = self.training.checkpoint_now()
+    def checkpoint(self, job: Job) -> Answer:
+        """Have the training loop write a checkpoint, and pin its version and the checkpoint.
+
+        The controller has a deadline, and cancels the job when it passes.
+        """
+        version, payload = self.training.checkpoint_now(lambda: self.jobs.is_held(job)), job.payload
         head = self.store.head()
         head = None if head is None else min(head, version)  # learning may have gone on during the write
         if head is not None and head not in self.store.pins():

@@ -223,12 +223,12 @@ class Training:
         if self.group.rank == 0:
             self.client.event("optimizer.renewed", {"version": self.version, "dropped_samples": dropped})
 
-    def checkpoint_now(self, timeout: float = 300.0) -> int:
+    def checkpoint_now(self, is_wanted: Callable[[], bool] = lambda: True) -> int:
         """Request a checkpoint between two steps, wait for it and return its version. For any thread of rank 0.
 
-        Raises TimeoutError, or the error of the write.
+        Raises TimeoutError once ``is_wanted()`` is false, or the error of the write.
         """
-        return self._requests.request(timeout)
+        return self._requests.request(is_wanted)
 
     def _save_requested_checkpoint(self) -> None:
         totals = self.meter.sum_over_ranks(self.group)

@@ -234,7 +234,7 @@ def test_all_callers_get_the_checkpoint_or_its_error(error: Exception | None) ->
             raise error
 
     with ThreadPoolExecutor(2) as pool:
-        calls = [pool.submit(requests.request, 10.0) for _ in range(2)]
+        calls = [pool.submit(requests.request, lambda: True) for _ in range(2)]
         eventually(lambda: len(requests._waiters) == 2, 10.0)
         waiters = requests.take()
         assert not requests, "the next checkpoint is for later callers"
@@ -243,15 +243,18 @@ def test_all_callers_get_the_checkpoint_or_its_error(error: Exception | None) ->
     assert found == [7 if error is None else error] * 2
 
 
-def test_request_ends_at_its_timeout() -> None:
-    with pytest.raises(TimeoutError, match=r"no checkpoint was written within 0\.001 s"):
-        CheckpointRequests().request(0.001)
+def test_request_waits_as_long_as_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_writer, "WANTED_SECONDS", 0.001)
+    wanted = iter([True, True, True, False])
+    with pytest.raises(TimeoutError, match="no checkpoint was written in time"):
+        CheckpointRequests().request(lambda: next(wanted))
+    assert next(wanted, None) is None
 
 
 def test_error_before_the_write_reaches_the_callers() -> None:
     requests = CheckpointRequests()
     with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(requests.request, 10.0)
+        call = pool.submit(requests.request, lambda: True)
         eventually(lambda: bool(requests), 10.0)
         with failing_waiters(requests.take()):
             raise MemoryError("no copy")

@@ -16,6 +16,7 @@ from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, derive_plan
 from five.run.migration import BrokenChain, chain_of
 from five.services.inference.loading import OlderVersions
+from five.services.optimizer import background_writer
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
@@ -32,6 +33,7 @@ from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
 from rapid.store.surgery_plans import PlanStore
 from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, StateInMemory, feed, intake, until
+from tests.waiting import eventually
 
 OLD = AgentSpec(GAME, MODEL)
 NEW = AgentSpec(GAME.model_copy(update={"observation": GAME.observation.model_copy(update={"pickups": 2})}),
@@ -191,6 +193,20 @@ def test_job_survives_an_outage_of_redis(bench: Bench, monkeypatch: pytest.Monke
     found = bench.jobs.get("op-1/check/1")
     assert found is not None and found.state is JobState.DONE and found.attempt == 1
     assert not bench.worker.run_once()
+
+
+def test_cancelled_job_ends_the_wait_for_its_checkpoint(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow store may take longer than any fixed time; the controller cancels the job at its deadline."""
+    monkeypatch.setattr(background_writer, "WANTED_SECONDS", 0.01)
+    bench.jobs.submit("op-1/checkpoint/1", "checkpoint", {**PAYLOAD, "made": {}})
+    thread = threading.Thread(target=bench.worker.run_once, daemon=True)
+    thread.start()
+    eventually(lambda: bool(bench.training._requests), 10.0)
+    thread.join(0.1)
+    assert thread.is_alive()
+    bench.jobs.cancel("op-1/")
+    thread.join(10.0)
+    assert not thread.is_alive()
 
 
 def test_next_optimizer_resumes_from_the_staged_checkpoint(bench: Bench) -> None:
