@@ -29,8 +29,8 @@ class RatingLoop:
 
     Each step of the ladder is one atomic write: a game, or a rating with its record in the series. ``newest`` returns
     the next version to rate. ``pin`` is called for a version before it becomes a reference. ``in_lineage`` returns
-    whether a version belongs to the run's current line: after a revert the others are no longer references, and keep
-    their ratings.
+    whether a version belongs to the run's current line. Other versions, and bots outside ``bots``, are no longer
+    references and keep their ratings.
     """
 
     config: RatingConfig
@@ -49,11 +49,15 @@ class RatingLoop:
         self._table = ReplicatedTable(self.state, TABLE, self.ladder.apply_rows)
         self._table.refresh()
         known = {*self.ladder.references, *(p for pair in self._pairings() for p in pair[:2])}
-        gone = [name for name in known if name not in self.bots and not self.in_lineage(number(name))]
+        gone = [name for name in known if not self._may_be_reference(name)]
         if gone:
             self._table.update(lambda: self.ladder.retire_references(gone))
         self._in_progress: set[str] = set()
         self._tries: Counter[str] = Counter()
+
+    def _may_be_reference(self, player: str) -> bool:
+        version = player_version(player)
+        return player in self.bots if version is None else self.in_lineage(version)
 
     def _pairings(self) -> list[tuple[str, str, int]]:
         return [] if self.ladder.trial is None else self.ladder.trial.pairings

@@ -64,6 +64,13 @@ def test_anchors_are_measured_up_to_a_quarter_of_the_distance(sigmas: list[float
     assert anchors_are_measured(standings, RatingConfig(max_reference_distance=10.0)) is measured
 
 
+def test_refit_counts_games_of_a_removed_anchor_once() -> None:
+    standings, config = connected()
+    expected = refit_standings(standings, config)
+    assert expected is not None
+    assert refit_standings(standings, config.model_copy(update={"anchors": (RANDOM,)})) == expected
+
+
 def test_refit_counts_a_game_of_two_anchors_once() -> None:
     """Each σ of equally strong players follows from the Fisher information of its 40 or 80 games."""
     standings, config = connected()

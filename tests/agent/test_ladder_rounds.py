@@ -252,6 +252,20 @@ def test_retired_reference_keeps_its_rating_and_cancels_its_games() -> None:
     assert made.retire_references(["version-9"]) == {"open": None}
 
 
+def test_removed_anchor_is_no_version_and_returns_with_its_rating() -> None:
+    version = Standing("version-0", 0.5, 1.0, 1, 0.1)
+    fewer = ladder(CONFIG.model_copy(update={"anchors": (RANDOM, "scripted")}), {"version-0": version})
+    assert fewer.standings["scripted-hard"].trial == 3 and fewer.last_rated == version
+    retired = write(fewer, fewer.retire_references(["scripted-hard"]))
+    made = ladder(versions={"version-0": version})
+    made.apply_rows(retired, False)
+    assert "scripted-hard" not in made.references and made.has_rated_anchors
+    assert write(made, made.begin_rating("version-1")).keys() == {"rated:scripted-hard"}
+    assert made.references["scripted-hard"].mu == ANCHOR_MUS["scripted-hard"] and made.trial is None
+    write(made, made.begin_rating("version-1", 20.0))
+    assert set(pairs_met(made)) == {"scripted-hard", "scripted"}
+
+
 def test_games_that_arrive_before_their_trial_count() -> None:
     made, early = ladder(), ladder()
     opened = write(made, made.begin_rating("version-1", 0.0))

@@ -23,10 +23,10 @@ CONFIG = RatingConfig(games_per_rating=12, games_per_round=12, first_rating_game
 PINNED: list[int] = []
 
 
-def loop(client: redis.Redis, newest: int = 3, in_lineage: Callable[[int], bool] = lambda version: True
-         ) -> RatingLoop:
-    return RatingLoop(CONFIG, RunState(client, "trial"), Series(client, "trial"),
-                      {n: PLAYERS[n] for n in CONFIG.anchors}, STATS, lambda: newest, PINNED.append, in_lineage)
+def loop(client: redis.Redis, newest: int = 3, in_lineage: Callable[[int], bool] = lambda version: True,
+         config: RatingConfig = CONFIG) -> RatingLoop:
+    return RatingLoop(config, RunState(client, "trial"), Series(client, "trial"),
+                      {n: PLAYERS[n] for n in config.anchors}, STATS, lambda: newest, PINNED.append, in_lineage)
 
 
 def ended(pairing: Pairing, score: float = 1.0) -> PairingResult:
@@ -238,6 +238,17 @@ def test_reverted_versions_keep_ratings_but_are_not_references(redis_client: red
     play(rating)
     assert "version-9" not in rating.ladder.standings["version-20"].results
     assert not any(name.startswith("game:") for name in RunState(redis_client, "trial").table(TABLE).all())
+
+
+def test_anchor_that_the_configuration_drops_is_not_played(redis_client: redis.Redis) -> None:
+    play(loop(redis_client))
+    play(loop(redis_client, newest=9))
+    assert loop(redis_client, newest=12).next_pairing() is not None  # its round has games against the bot
+    fewer = CONFIG.model_copy(update={"anchors": ("random",), "required_references": ()})
+    rating = loop(redis_client, newest=12, config=fewer)
+    assert rating.version == 9 and rating.ladder.trial is None and "scripted" not in rating.ladder.references
+    assert rating.ladder.standings["scripted"].games > 0
+    assert "scripted" not in {p.opponent.name for p in play(rating)} and rating.version == 12
 
 
 def test_game_count_can_be_read_while_a_rating_ends(redis_client: redis.Redis) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from five.agent.config import RatingConfig
 from five.agent.ratings import RANDOM
 from five.agent.skill_fit import FitError, fit_skills
-from five.agent.standings import GameResult, Standing, list_games
+from five.agent.standings import GameResult, Standing, list_games, player_version
 
 REQUIRED_NARROWING = 0.6  # largest new σ of an anchor, as a share of the present one
 
@@ -30,7 +30,7 @@ def refit_standings(standings: Mapping[str, Standing], config: RatingConfig) -> 
     Return None if that does not narrow the anchors' σ enough, because no version connects random play to them yet.
     """
     try:
-        fit = fit_skills(_list_games(standings, config), config)
+        fit = fit_skills(_list_games(standings), config)
     except FitError:
         return None
     skills = fit.skills
@@ -42,7 +42,7 @@ def refit_standings(standings: Mapping[str, Standing], config: RatingConfig) -> 
             for name, standing in standings.items() if name in skills and name != RANDOM}
 
 
-def _list_games(standings: Mapping[str, Standing], config: RatingConfig) -> list[GameResult]:
-    """Return each game once; games of two anchors are stored with both."""
+def _list_games(standings: Mapping[str, Standing]) -> list[GameResult]:
+    """Return each game once; games of two bots are stored with both."""
     return [game for name, standing in standings.items() for game in list_games(standing)
-            if name not in config.anchors or game[0] < game[1]]
+            if player_version(name) is not None or game[0] < game[1]]

@@ -25,7 +25,7 @@ from five.agent.anchor_refit import anchors_are_measured, refit_standings
 from five.agent.config import RatingConfig
 from five.agent.ratings import PINNED_SIGMA, RANDOM, Skill, pairs_interval
 from five.agent.skill_fit import FitError, fit_skills
-from five.agent.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, list_games
+from five.agent.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, list_games, player_version
 
 log = logging.getLogger(__name__)
 ANCHORS = "anchors"  # player name of the trial that rates the anchors
@@ -138,7 +138,8 @@ class Ladder:
         return rated[-1] if rated else None
 
     def _rated_versions(self) -> list[Standing]:
-        return sorted((s for s in self.standings.values() if s.player not in self.config.anchors),
+        # A bot that the configuration no longer names as an anchor keeps its rating.
+        return sorted((s for s in self.standings.values() if player_version(s.player) is not None),
                       key=lambda s: s.trial)
 
     def begin_rating(self, player: str, mu: float | None = None) -> dict[str, Any] | None:
@@ -153,6 +154,9 @@ class Ladder:
         if RANDOM not in self.standings:  # needs no games, so the first version does not wait for the other anchors
             zero = Standing(RANDOM, 0.0, PINNED_SIGMA, number, self.config.draw_probability, True)
             return {name: None for name in self._obsolete_rows} | {FORMAT_ROW: FORMAT} | self._rating_rows([zero])
+        retired = [s for name in self.config.anchors if (s := self.standings.get(name)) and not s.reference]
+        if retired:  # anchors that an earlier configuration did not name
+            return self._rating_rows([replace(standing, reference=True) for standing in retired])
         if self.last_rated is None:
             games = min(self.config.first_rating_games, self.config.games_per_rating)
             return self._open_rows(RatingTrial(number, player, 0.0, 1, self._plan_pairings(player, 0.0, {}, games, ())))
@@ -309,9 +313,9 @@ class Ladder:
         recent = self._rated_versions()[-DRAW_WINDOW:]
         known = {name: standing.skill for name, standing in self.standings.items()}
         others = [g for s in recent for g in list_games(s)]
-        for name in self.config.anchors:  # the game is stored with both players
-            if name in self.standings:
-                others += [g for g in list_games(self.standings[name]) if g[0] < g[1]]
+        for name, standing in self.standings.items():
+            if player_version(name) is None:  # a game of two bots is stored with both
+                others += [g for g in list_games(standing) if g[0] < g[1]]
         try:
             draws = fit_skills([*games, *others], self.config, known).draw_probability
             skill = fit_skills(games, self.config, known, draws).skills[trial.player]
