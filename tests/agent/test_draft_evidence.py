@@ -28,6 +28,17 @@ def test_pairs_are_counted_by_side() -> None:
     assert evidence.games_against("axe", "sven") == 2 and evidence.games_against("sven", "viper") == 0
 
 
+def test_pair_of_both_teams_counts_once_a_game() -> None:
+    """As in a pool that is too small for two teams, or in a mirror match."""
+    evidence = DraftEvidence(HEROES)
+    evidence.add(game([0, 1], [1, 0]))
+    evidence.add(game([0, 1], [1, 2]))
+    assert evidence.games_against("axe", "lion") == evidence.games_together("axe", "lion") == 2
+    assert evidence.games_against("axe", "axe") == 1 and evidence.games_against("lion", "lion") == 2
+    assert evidence.games_together("lion", "sven") == 1 and evidence.games_against("lion", "sven") == 1
+    assert evidence.teams_with("axe") == 3 and evidence.teams_with("lion") == 4 and evidence.teams_with("sven") == 1
+
+
 def test_records_without_line_up_are_ignored() -> None:
     evidence = DraftEvidence(HEROES)
     for record in ({}, {"lineup": None}, {"lineup": [[0, 1], [9, -1]]}, {"lineup": "axe"}):

@@ -23,6 +23,7 @@ VERDICT_GAMES = 30  # fewest games from which `Calibration.is_informative` is de
 VERDICT_ERRORS = 2.0  # standard errors by which the head must be better than a constant prediction
 SCORES = {"radiant": 1.0, "dire": 0.0, "draw": 0.5}
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class DraftEvidence:
     """Counts over the added games. ``heroes`` are all heroes of the registry, in its order.
 
     ``allied`` and ``opposed`` int64 [N, N] count the games in which two heroes were in one team or in opposite teams.
-    The diagonal of ``allied`` counts the teams with the hero.
+    Each game counts once, also if both teams had the heroes. The diagonal of ``allied`` counts the teams with the hero.
     """
 
     heroes: tuple[str, ...]
@@ -114,10 +115,9 @@ class DraftEvidence:
         if teams is not None:
             radiant, dire = teams
             self.games += 1
-            for team in teams:
-                self.allied[team[:, None], team] += 1
-            self.opposed[radiant[:, None], dire] += 1
-            self.opposed[dire[:, None], radiant] += 1
+            self.allied += np.outer(radiant, radiant) | np.outer(dire, dire)
+            np.fill_diagonal(self.allied, self.allied.diagonal() + (radiant & dire))  # the hero was in two teams
+            self.opposed += np.outer(radiant, dire) | np.outer(dire, radiant)
         p, result = _prediction(record.get("win_probability")), SCORES.get(str(record.get("winner")))
         if record.get("outcome") != "selfplay" or result is None or p is None:
             return  # the head assumes equal opponents, which past versions and bots are not
@@ -209,11 +209,14 @@ class DraftEvidence:
             raise ValueError(f"not draft evidence: {error}") from None
 
 
-def _line_up(value: Any, heroes: int) -> tuple[Ints, Ints] | None:
+def _line_up(value: Any, heroes: int) -> tuple[Bools, Bools] | None:
+    """Return which heroes each team has, bool [heroes], or None without a line-up."""
     if not (isinstance(value, list) and len(value) == 2):
         return None
-    radiant, dire = (np.array([hero for hero in team if 0 <= hero < heroes], np.int64) for team in value)
-    return (radiant, dire) if radiant.size and dire.size else None
+    teams = np.zeros((2, heroes), np.bool_)
+    for team, line_up in zip(teams, value, strict=True):
+        team[[hero for hero in line_up if 0 <= hero < heroes]] = True
+    return (teams[0], teams[1]) if teams.any(1).all() else None
 
 
 def _prediction(value: Any) -> float | None:
