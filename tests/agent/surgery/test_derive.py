@@ -53,6 +53,11 @@ def test_scale_of_new_lstm_weights_is_a_share_of_the_layers(lstm: int, scale: fl
     assert step.model_dump() == {"kind": "grow_lstm", "to": 128, "scale": scale, "seed": 0, "exact": False}
 
 
+RESIZED: list[dict[str, Any]] = [
+    {"kind": "remove_inputs", "fields": ["nearby_map"]},
+    {"kind": "game", "values": {"observation.nearby_map": 5}}, {"kind": "add_observations", "fields": ["nearby_map"]}]
+
+
 @pytest.mark.parametrize(("old", "new", "steps"), [
     ({"minimap": 6}, {"minimap": 5}, [{"kind": "remove_inputs", "fields": ["minimap"]},
                                       {"kind": "game", "values": {"observation.minimap": 5}},
@@ -63,6 +68,13 @@ def test_scale_of_new_lstm_weights_is_a_share_of_the_layers(lstm: int, scale: fl
         {"kind": "remove_inputs", "fields": ["minimap"]}, {"kind": "game", "values": {"observation.minimap": 5}}]),
     ({"omit": ("items.charges",)}, {"omit": ("items",)}, [{"kind": "remove_inputs", "fields": ["items"]}]),
     ({"omit": ("items",)}, {"omit": ()}, [{"kind": "add_observations", "fields": ["items"]}]),
+    ({"omit": ("items",)}, {"omit": ("items.charges",)}, [
+        {"kind": "add_observations", "fields": ["items"]}, {"kind": "remove_inputs", "fields": ["items.charges"]}]),
+    ({"omit": ("nearby_map.area",)}, {"nearby_map": 5}, [
+        *RESIZED, {"kind": "remove_inputs", "fields": ["nearby_map.area"]}]),
+    ({}, {"nearby_map": 5, "omit": ("nearby_map.area",)}, [
+        *RESIZED, {"kind": "remove_inputs", "fields": ["nearby_map.area"]}]),
+    ({"omit": ("nearby_map.area",)}, {"nearby_map": 5, "omit": ()}, RESIZED),
     ({"wards": 1, "pickups": 2}, {"wards": 2, "pickups": 0}, [{"kind": "slots", "slots": {"wards": 2, "pickups": 0}}]),
 ])
 def test_steps_of_changed_observations(old: Keys, new: Keys, steps: list[dict[str, Any]]) -> None:

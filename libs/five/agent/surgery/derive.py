@@ -1,5 +1,6 @@
 """Derivation of a plan from two agent specifications."""
 
+from collections.abc import Collection, Iterable
 from typing import Any, get_args
 
 from dota.omission import left_out
@@ -66,12 +67,11 @@ class _PlanBuilder:
 
     def observation(self) -> None:
         old, new = self.spec.game.observation, self.new.game.observation
-        without = left_out(old.omit, old.generation), left_out(new.omit, new.generation)
-        removed = [field for field in without[1] if field not in without[0]]
-        added = [field for field in without[0] if field not in without[1] and field.split(".")[0] not in without[1]]
+        before, after = left_out(old.omit, old.generation), left_out(new.omit, new.generation)
         sides = {key: getattr(new, key) for key in MAPS if getattr(new, key) != getattr(old, key)}
         # A map of another size has other cells: it is removed and added again, untrained.
-        resized = [MAPS[key] for key in sides if MAPS[key] not in (*without[0], *without[1])]
+        resized = [MAPS[key] for key in sides if MAPS[key] not in (*before, *after)]
+        removed, added = _uncovered(after, (*before, *resized)), _uncovered(before, (*after, *resized))
         if removed or resized:
             self.add(kind="remove_inputs", fields=[*removed, *resized])
         if sides:
@@ -81,6 +81,10 @@ class _PlanBuilder:
             self.add(kind="slots", slots=slots)
         if added or resized:
             self.add(kind="add_observations", fields=[*added, *resized])
+        now = self.spec.game.observation
+        left = left_out(now.omit, now.generation)
+        if unwanted := [field for field in after if field not in left]:  # of blocks, which are added whole
+            self.add(kind="remove_inputs", fields=unwanted)
 
     def game(self) -> None:
         old, new = self.spec.game, self.new.game
@@ -94,6 +98,11 @@ class _PlanBuilder:
                   if not key.startswith("observation.") or key == "observation.mirror_dire"}
         if values:
             self.add(kind="game", values=values)
+
+
+def _uncovered(fields: Iterable[str], others: Collection[str]) -> list[str]:
+    """Return the fields that are not in ``others``, neither themselves nor their block."""
+    return [field for field in fields if field not in others and field.partition(".")[0] not in others]
 
 
 def _changed_keys(old: dict[str, Any], new: dict[str, Any], at: str = "") -> dict[str, Any]:
