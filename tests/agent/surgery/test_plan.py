@@ -127,12 +127,14 @@ def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
     ({"kind": "embedding", "space": "item", "to": 3}, "width is 3 already"),
     ({"kind": "add_ids", "rows": {"item": 20}}, "item has 256 rows"),
     ({"kind": "split_head", "head": "unit.ally"}, "has its own parameters"),
-    ({"kind": "add_observations", "fields": ["units.position"]}, r"position is observed .*\(left out: global.time\)"),
+    ({"kind": "add_observations", "fields": ["units.position"]}, "units.position: only what is left out .*global.time"),
     ({"kind": "add_observations", "fields": ["global.time"], "prior": {"global.tim": {}}}, "prior for global.tim"),
     ({"kind": "remove_inputs", "fields": ["global.time"]}, "left out already"),
+    ({"kind": "add_observations", "fields": ["items.charges"]}, "only what is left out .*global.time, items"),
+    ({"kind": "remove_inputs", "fields": ["items.charges"]}, "items.charges is left out already"),
     ({"kind": "remove_inputs", "fields": ["units.unit"]}, "it says whether a slot is taken"),
     ({"kind": "remove_inputs", "fields": ["unit.position"]}, "did you mean 'units.position'"),
-    ({"kind": "remove_inputs", "fields": ["items"], "constants": {"units.position": 1}}, "constant for units"),
+    ({"kind": "remove_inputs", "fields": ["abilities"], "constants": {"units.position": 1}}, "constant for units"),
     ({"kind": "slots", "slots": {"wards": 1}}, "wards is 1 already"),
     ({"kind": "slots", "slots": {"buildings": 40}}, "buildings"),
     ({"kind": "add_actions", "actions": ["shrine"]}, "shrine: it is offered already"),
@@ -144,7 +146,7 @@ def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
     ({"kind": "game", "values": {"observation.mirror_dire": True}, "anneal_versions": 3}, "cannot be annealed"),
 ])
 def test_step_that_does_not_fit_is_named(step: dict, words: str) -> None:
-    spec = agent(1, {"omit": ("global.time",)}, {"split_heads": ("unit.ally",)})
+    spec = agent(1, {"omit": ("global.time", "items")}, {"split_heads": ("unit.ally",)})
     of = plan(spec, {"kind": "widen", "layer": "set", "to": 6}, step)
     with pytest.raises(ValueError, match=f"step 2 of plan test: .*{words}"):
         of.target(spec)

@@ -29,8 +29,8 @@ class AddObservations(SurgeryStep):
         omit = list(left_out(now.omit, now.generation))
         for field in self.fields:
             if field not in omit:
-                left = ", ".join(omit) or "nothing"
-                raise ValueError(f"add observations: {field} is observed already (left out: {left})")
+                raise ValueError(f"add observations: {field}: only what is left out can be added: "
+                                 f"{', '.join(omit) or 'nothing'}")
             omit.remove(field)
         after = replace_observation(spec, omit=tuple(omit), generation=FIELDS)
         known = {f"{block.name}.{field.name}" for block in after.layout.blocks.values() for field in block.fields}

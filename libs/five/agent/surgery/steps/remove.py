@@ -30,7 +30,7 @@ class RemoveInputs(SurgeryStep):
     def apply(self, spec: AgentSpec) -> AgentSpec:
         now = spec.game.observation
         omitted = left_out(now.omit, now.generation)
-        if twice := [field for field in self.fields if field in omitted]:
+        if twice := [field for field in self.fields if field in omitted or field.partition(".")[0] in omitted]:
             raise ValueError(f"remove inputs: {twice[0]} is left out already")
         # Removing a block removes its fields.
         kept = tuple(f for f in omitted if f.split(".")[0] not in self.fields)
