@@ -16,15 +16,16 @@ from five.services.controller.surgery.rehearsals import Rehearsals
 def main(path: str, identity: str) -> int:
     """Run the rehearsal unless it is over or cancelled. Return the exit status. The run's state holds the error."""
     folder = RunFolder(Path(path))
-    kept = Rehearsals(run_state(folder))
-    rehearsal = kept.get(identity)
+    rehearsals = Rehearsals(run_state(folder))
+    rehearsal = rehearsals.get(identity)
     if rehearsal is None or rehearsal.is_over or rehearsal.cancel:
         return 0
-    if not kept.hold(identity):
-        print("another rehearsal goes on", flush=True)
+    if not rehearsals.hold(identity):
+        print("another rehearsal of this run is in progress", flush=True)
         return 1
     try:
-        run_rehearsal(folder, Plan.from_yaml(rehearsal.plan), rehearsal, kept, lambda text: print(text, flush=True))
+        plan = Plan.from_yaml(rehearsal.plan)
+        run_rehearsal(folder, plan, rehearsal, rehearsals, lambda text: print(text, flush=True))
     except RehearsalStopped as stopped:
         print(stopped, flush=True)
         return 1

@@ -45,8 +45,8 @@ class RehearsalProgress:
     Use it as a context manager within `raise_on_signals`. While Redis is unavailable, progress is written later.
     """
 
-    def __init__(self, kept: Rehearsals, identity: str) -> None:
-        self._kept = kept
+    def __init__(self, rehearsals: Rehearsals, identity: str) -> None:
+        self._rehearsals = rehearsals
         self._identity = identity
         self._lock = threading.Lock()
         self._values: dict[str, Any] = {"began_at": time.time()}
@@ -70,8 +70,8 @@ class RehearsalProgress:
         until = time.monotonic() + END_SECONDS
         while True:
             try:
-                self._kept.change(self._identity, self._with_values, event)
-                self._kept.release(self._identity)
+                self._rehearsals.change(self._identity, self._with_values, event)
+                self._rehearsals.release(self._identity)
                 return
             except redis.RedisError:
                 if time.monotonic() > until:
@@ -85,10 +85,10 @@ class RehearsalProgress:
     def _beat(self) -> None:
         while not self._over.is_set():
             try:
-                if not self._kept.hold(self._identity):
+                if not self._rehearsals.hold(self._identity):
                     self._stop()  # the lease was lost and another rehearsal has started
                     return
-                now = self._kept.change(self._identity, self._with_values)
+                now = self._rehearsals.change(self._identity, self._with_values)
                 if now is not None and now.cancel:
                     self.cancelled = True
                     self._stop()

@@ -64,19 +64,19 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     except ValueError as error:
         raise RuntimeError(f"{plan_file}: {error}") from None
     state = run_state(folder)
-    kept, record = Rehearsals(state), state.record()
+    rehearsals, record = Rehearsals(state), state.record()
     epoch = 0 if record is None else record.epoch
     rehearsal = new_rehearsal(text, plan.digest, plan.name, epoch, current_user(), scope, by="command")
-    if not kept.hold(rehearsal.id):
+    if not rehearsals.hold(rehearsal.id):
         raise RuntimeError("another rehearsal of this run is in progress: `five surgery rehearsals` lists it; wait "
                            "for it, or cancel it")
     try:
-        kept.begin(rehearsal.model_copy(update={"state": RehearsalState.PREPARING, "began_at": time.time()}))
+        rehearsals.begin(rehearsal.model_copy(update={"state": RehearsalState.PREPARING, "began_at": time.time()}))
     except RehearsalInProgress as busy:
-        kept.release(rehearsal.id)
+        rehearsals.release(rehearsal.id)
         raise RuntimeError(str(busy)) from None
     try:
-        result = run_rehearsal(folder, plan, rehearsal, kept, print)
+        result = run_rehearsal(folder, plan, rehearsal, rehearsals, print)
     except ValueError as error:  # the plan does not fit the run
         raise RuntimeError(str(error)) from None
     if result.worse:
@@ -84,14 +84,14 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     return int(result.worse)
 
 
-def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehearsals,
+def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, rehearsals: Rehearsals,
                   say: Callable[[str], None] = lambda text: None) -> RehearsalResult:
     """Run a rehearsal whose lease this process holds, and write its progress and result. Call it in the main thread.
 
     Raises RuntimeError, TimeoutError, RunUnavailable, ValueError; RehearsalStopped if it was cancelled or the
     process received a signal.
     """
-    progress = RehearsalProgress(kept, rehearsal.id)
+    progress = RehearsalProgress(rehearsals, rehearsal.id)
     try:
         with raise_on_signals(), progress:
             progress.update(state=RehearsalState.PREPARING)

@@ -30,10 +30,10 @@ class RehearsalRunner:
 
     def __init__(self, folder: RunFolder, state: RunState, hurried: Callable[[], bool] = lambda: False) -> None:
         self._folder = folder
-        self._kept = Rehearsals(state)
-        self._me = RehearsalWorker(host=socket.gethostname(), pid=os.getpid())
+        self._rehearsals = Rehearsals(state)
+        self._worker = RehearsalWorker(host=socket.gethostname(), pid=os.getpid())
         self._supervisor = Supervisor(folder.path / "logs", hurried=hurried)
-        self._going = ""
+        self._running = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rehearsal-runner", daemon=True)
 
@@ -42,29 +42,29 @@ class RehearsalRunner:
         while not self._over.is_set():
             try:
                 if not settled:
-                    self._kept.settle()
+                    self._rehearsals.settle()
                     settled = True
-                self._kept.announce(self._me)
+                self._rehearsals.announce(self._worker)
                 self._poll_requests()
             except redis.RedisError:
                 pass  # Redis is unavailable: try again
             self._over.wait(POLL_SECONDS)
 
     def _poll_requests(self) -> None:
-        if self._going:
+        if self._running:
             status = self._supervisor.status()[0]
             if status.state is ProcessState.ENDED:
-                self._failed(self._going, f"its process {status.last_end}\n{self._supervisor.log_tail(NAME, 5)}")
+                self._failed(self._running, f"its process {status.last_end}\n{self._supervisor.log_tail(NAME, 5)}")
                 self._supervisor.remove(NAME)
-                self._going = ""
+                self._running = ""
             return
-        waiting = [r for r in self._kept.all() if r.state is RehearsalState.WAITING and r.by == "run"]
+        waiting = [r for r in self._rehearsals.all() if r.state is RehearsalState.WAITING and r.by == "run"]
         if waiting:
             identity = waiting[-1].id
             argv = [sys.executable, "-m", "five.rehearsal", str(self._folder.path.resolve()), identity]
             self._supervisor.start(ProcessSpec(NAME, argv, {"PYTHONUNBUFFERED": "1"}, restart=False,
                                                grace_seconds=GRACE_SECONDS))
-            self._going = identity
+            self._running = identity
 
     def _failed(self, identity: str, error: str) -> None:
         """Record the failure of a process that ended without a result."""
@@ -72,9 +72,9 @@ class RehearsalRunner:
             return rehearsal if rehearsal.is_over else rehearsal.model_copy(update={
                 "state": RehearsalState.FAILED, "error": error[:2000], "ended_at": time.time()})
 
-        self._kept.change(identity, failed, ("five train", "rehearsal.ended", {
+        self._rehearsals.change(identity, failed, ("five train", "rehearsal.ended", {
             "rehearsal": identity, "state": RehearsalState.FAILED.value, "error": error[:400]}))
-        self._kept.release(identity)
+        self._rehearsals.release(identity)
 
     def __enter__(self) -> "RehearsalRunner":
         self._thread.start()
@@ -85,8 +85,8 @@ class RehearsalRunner:
         self._thread.join()
         self._supervisor.stop()
         try:
-            if self._going:
-                self._failed(self._going, "the run has ended")
-            self._kept.withdraw()
+            if self._running:
+                self._failed(self._running, "the run has ended")
+            self._rehearsals.withdraw()
         except redis.RedisError:
             pass  # its keys expire
