@@ -11,15 +11,17 @@ import psutil
 import pytest
 import redis
 
-from five.agent.surgery import Plan
+from five.agent.surgery import AgentSpec, Plan
 from five.cli.surgery import describe_rehearsal
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.rehearsal import runner
 from five.rehearsal.progress import RehearsalProgress, RehearsalStopped, raise_on_signals
-from five.rehearsal.rehearsal import run_rehearsal
+from five.rehearsal.rehearsal import _fork_config, run_rehearsal
 from five.rehearsal.runner import RehearsalRunner
+from five.run.config import RunConfig
 from five.services.controller.operations.document import OperatorDecision
 from five.services.controller.surgery.rehearsals import (
+    MAX_VERSIONS,
     Rehearsal,
     Rehearsals,
     RehearsalScope,
@@ -27,6 +29,7 @@ from five.services.controller.surgery.rehearsals import (
     RehearsalWorker,
     new_rehearsal,
 )
+from rapid.store.archive_policy import ArchivePolicy
 from rapid.store.state import RunState
 from tests.waiting import eventually
 
@@ -127,6 +130,12 @@ def test_failed_rehearsal_names_the_reason(kept: Rehearsals, tmp_path: Path) -> 
     failed = now(kept, rehearsal)
     assert failed.state is RehearsalState.FAILED and "run 'gone' is not running" in failed.error
     assert kept.hold("another")
+
+
+def test_fork_keeps_its_first_version_for_the_match() -> None:
+    config = RunConfig.model_validate({"store": {"max_archived": 10}})
+    fork = _fork_config(config, AgentSpec(config.game, config.model), "five-wider")
+    assert fork.name == "five-wider" and ArchivePolicy.of(fork.store).stays(813, 813 + MAX_VERSIONS)
 
 
 def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Rehearsals, tmp_path: Path,

@@ -186,7 +186,10 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
 
 
 def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
-    """Return the fork's configuration: own stores and ports, every version archived, no ratings, no games of people."""
+    """Return the fork's configuration: own stores and ports, every version archived, no ratings, no games of people.
+
+    The archive is not thinned, because the match needs the fork's first version.
+    """
     record = RunRecord(**target.trees())
     mine = overlay(now, record)
     services = mine.services.model_copy(update={
@@ -195,7 +198,8 @@ def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
         "controller": mine.services.controller.model_copy(update={"port": 0})})
     return mine.model_copy(update={
         "name": name, "services": services,
-        "store": mine.store.model_copy(update={"state_url": "", "params_url": "", "archive_every": 1}),
+        "store": mine.store.model_copy(update={
+            "state_url": "", "params_url": "", "archive_every": 1, "max_archived": 0}),
         "blobs": mine.blobs.model_copy(update={"url": ""})})
 
 
