@@ -16,7 +16,7 @@ from five.cli.surgery import describe_rehearsal
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.rehearsal import runner
 from five.rehearsal.progress import RehearsalProgress, RehearsalStopped, raise_on_signals
-from five.rehearsal.rehearsal import _fork_config, run_rehearsal
+from five.rehearsal.rehearsal import _fork_config, _fork_name, run_rehearsal
 from five.rehearsal.runner import RehearsalRunner
 from five.run.config import RunConfig
 from five.services.controller.operations.document import OperatorDecision
@@ -136,6 +136,15 @@ def test_fork_keeps_its_first_version_for_the_match() -> None:
     config = RunConfig.model_validate({"store": {"max_archived": 10}})
     fork = _fork_config(config, AgentSpec(config.game, config.model), "five-wider")
     assert fork.name == "five-wider" and ArchivePolicy.of(fork.store).stays(813, 813 + MAX_VERSIONS)
+
+
+def test_fork_of_long_names_has_a_valid_free_name(tmp_path: Path) -> None:
+    for _ in range(2):
+        name = _fork_name("r" * 57, "wider", tmp_path)
+        assert RunConfig.model_validate({"name": name}).name.startswith("r" * 57)
+        (tmp_path / name).mkdir()
+    assert len(list(tmp_path.iterdir())) == 2 and _fork_name("tiny", "wider", tmp_path) == "tiny-wider"
+    assert len(_fork_name("r" * 63, "p" * 63, tmp_path)) <= 63
 
 
 def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Rehearsals, tmp_path: Path,

@@ -40,6 +40,8 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState
 
+MAX_NAME = 58  # characters of a fork's name, without the number that makes it free; RunConfig.name has up to 63
+
 
 @dataclass(frozen=True)
 class Fork:
@@ -172,7 +174,7 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
                            "next one")
     steps = now.learning.gradient_steps_per_iteration
     state, learner = migrate_learner(plan, spec, tensors, extra["learner"], steps)
-    forked = RunFolder(folder.path.parent / free_name(f"{folder.name}-{plan.name}", folder.path.parent))
+    forked = RunFolder(folder.path.parent / _fork_name(folder.name, plan.name, folder.path.parent))
     config = _fork_config(now, target, forked.name)
     forked.create()
     forked.fork_of.write_text(f"{folder.name}\n", encoding="utf-8")
@@ -183,6 +185,11 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
     BlobStore(str(forked.path / "blobs")).put([index.header(), *tensorfile.pieces_of(index, arrays)],
                                               f"{forked.name}/checkpoints/{version:012d}")
     return Fork(forked, config, version, warm)
+
+
+def _fork_name(run: str, plan: str, root: Path) -> str:
+    """Return a free name of both names, shortened to the length that a run's name may have."""
+    return free_name(f"{run}-{plan}"[:MAX_NAME].rstrip("-"), root)
 
 
 def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
