@@ -60,6 +60,13 @@ def test_inconclusive_verdict_holds_at_the_gate() -> None:
         assert not step.changed and step.anneal.share(version) == 0.5
 
 
+def test_versions_at_the_gate_count_although_its_reason_changes() -> None:
+    waiting = advance(anneal(), 200, OPEN).anneal
+    later = advance(waiting, 260, GuardDecision(GuardVerdict.INCONCLUSIVE, (), "undecided under the new rule")).anneal
+    assert later.reason == "waits at a share of 0.5: undecided under the new rule"
+    assert later.revision == waiting.revision + 1 and later.shown_at(250) == 0.5
+
+
 @pytest.mark.parametrize("held", [False, True])
 def test_failed_attempt_is_retried_with_a_longer_ramp(held: bool) -> None:
     a = anneal(policy={"tries": 2, "slower": 3.0})

@@ -137,10 +137,11 @@ def advance(anneal: Anneal, version: int, decision: GuardDecision) -> Transition
         return Transition(anneal, changed=False)
     if decision.verdict is GuardVerdict.INCONCLUSIVE:
         reason = f"waits at a share of {share:g}: {decision.reason}"
-        if anneal.state is AnnealState.HOLDING and anneal.reason == reason:
-            return Transition(anneal, changed=False)
-        return _transition(anneal, state=AnnealState.HOLDING, held_by="gate", ramp=_ramp(anneal, version, share),
-                           reason=reason)
+        if anneal.state is not AnnealState.HOLDING:
+            return _transition(anneal, state=AnnealState.HOLDING, held_by="gate", ramp=_ramp(anneal, version, share),
+                               reason=reason)
+        # The ramp stays, because versions before its start do not count for a pass.
+        return _transition(anneal, reason=reason) if anneal.reason != reason else Transition(anneal, changed=False)
     if share >= 1:
         return _transition(anneal, FollowUp.APPLY_OVERRIDES, state=AnnealState.PROMOTED, held_by="",
                            reason=f"promoted: {decision.reason}")
