@@ -38,6 +38,13 @@ def test_first_wealth_by_hand() -> None:
     assert wealth_of([-1.0], True).wealth == pytest.approx(0.5 + 0.5 * 1.29)
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_wealth_of_many_pairs_is_finite(late: bool) -> None:
+    """The REST API answers it as JSON, which has no infinity."""
+    process = wealth_of([-1.0] * 1500, late)
+    assert 1e299 < process.peak < np.inf and process.wealth == process.peak
+
+
 def test_peak_is_the_highest_wealth() -> None:
     process = wealth_of([-1.0, -1.0, 1.0], False)
     assert process.peak == wealth_of([-1.0, -1.0], False).wealth > process.wealth

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 BETS = (0.05, 0.1, 0.2, 0.4, 0.7)  # λ with equal weights, for mean losses from 0.1 to 1
+MAX_WEALTH = 1e300  # of one bet, far above any bound; JSON has no infinity
 
 
 class EProcess:
@@ -45,7 +46,7 @@ class EProcess:
         if self._late:
             self._running += 1.0 / (self.pairs * (self.pairs + 1.0))
             waiting = 1.0 / (self.pairs + 1.0)
-        self._running *= 1.0 - self._factors * scores
+        self._running = np.minimum(self._running * (1.0 - self._factors * scores), MAX_WEALTH)
         self.wealth = self._running.mean(0) + waiting
         self.peak = np.maximum(self.peak, self.wealth)
 
