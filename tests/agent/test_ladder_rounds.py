@@ -252,7 +252,7 @@ def test_retired_reference_keeps_its_rating_and_cancels_its_games() -> None:
     assert made.retire_references(["version-9"]) == {"open": None}
 
 
-def test_removed_anchor_is_no_version_and_returns_with_its_rating() -> None:
+def test_removed_anchor_is_no_version_and_keeps_its_rating() -> None:
     version = Standing("version-0", 0.5, 1.0, 1, 0.1)
     fewer = ladder(CONFIG.model_copy(update={"anchors": (RANDOM, "scripted")}), {"version-0": version})
     assert fewer.standings["scripted-hard"].trial == 3 and fewer.last_rated == version

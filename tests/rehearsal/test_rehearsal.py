@@ -99,6 +99,7 @@ def test_cancellation_stops_the_rehearsal(kept: Rehearsals) -> None:
     with pytest.raises(RehearsalStopped), raise_on_signals(), progress:
         waits()
     assert progress.cancelled and now(kept, rehearsal).cancel == WORD
+    assert progress.stop_reason == "the rehearsal was cancelled"
 
 
 def test_signal_stops_the_rehearsal_and_restores_handlers(kept: Rehearsals) -> None:
@@ -120,6 +121,7 @@ def test_replaced_rehearsal_ends(state: RunState, kept: Rehearsals) -> None:
         eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING and not now(kept, rehearsal).error)
         state.redis.set(state.keys.rehearsing, "another")
         waits()
+    assert progress.stop_reason.startswith("another rehearsal has started")
 
 
 def test_failed_rehearsal_names_the_reason(kept: Rehearsals, tmp_path: Path) -> None:

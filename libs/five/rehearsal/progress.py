@@ -43,6 +43,7 @@ class RehearsalProgress:
     """Background thread that holds a rehearsal's lease, writes its progress and stops the main thread on cancellation.
 
     Use it as a context manager within `raise_on_signals`. While Redis is unavailable, progress is written later.
+    ``stop_reason`` says why it stopped the main thread, '' if it did not.
     """
 
     def __init__(self, rehearsals: Rehearsals, identity: str) -> None:
@@ -53,6 +54,7 @@ class RehearsalProgress:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="rehearsal", daemon=True)
         self.cancelled = False
+        self.stop_reason = ""
 
     def update(self, **values: Any) -> None:
         """Set fields of `Rehearsal`. They are written within about a second."""
@@ -86,19 +88,20 @@ class RehearsalProgress:
         while not self._over.is_set():
             try:
                 if not self._rehearsals.hold(self._identity):
-                    self._stop()  # the lease was lost and another rehearsal has started
+                    self._stop("another rehearsal has started, because this process did not renew its lease in time")
                     return
                 now = self._rehearsals.change(self._identity, self._with_values)
                 if now is not None and now.cancel:
                     self.cancelled = True
-                    self._stop()
+                    self._stop("the rehearsal was cancelled")
                     return
             except redis.RedisError:
                 pass
             self._over.wait(BEAT_SECONDS)
 
-    def _stop(self) -> None:
+    def _stop(self, reason: str) -> None:
         if not self._over.is_set():
+            self.stop_reason = reason
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
     def __enter__(self) -> "RehearsalProgress":

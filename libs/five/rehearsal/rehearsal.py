@@ -99,10 +99,9 @@ def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, rehearsal
             progress.update(state=RehearsalState.PREPARING)
             result = _run_rehearsal(folder, plan, rehearsal.scope, progress, say)
     except RehearsalStopped as stopped:
-        progress.end(RehearsalState.CANCELLED, error="" if progress.cancelled else str(stopped))
-        if progress.cancelled:
-            raise RehearsalStopped("the rehearsal was cancelled") from None
-        raise
+        reason = progress.stop_reason or str(stopped)
+        progress.end(RehearsalState.CANCELLED, error="" if progress.cancelled else reason)
+        raise RehearsalStopped(reason) from None
     except BaseException as error:
         progress.end(RehearsalState.FAILED, error=str(error)[:2000] or type(error).__name__)
         raise
@@ -247,5 +246,3 @@ def compare(fork: Fork, version: int, games: int,
     _, before, _ = archive.load(fork.first)
     return play(fork.config.game, Contestant(f"version-{version}", after),
                 Contestant(f"version-{fork.first}", before), max((games + 1) // 2, 1), 0, on_game=on_game)
-
-
