@@ -35,6 +35,7 @@ from rapid.store.state import ENDED, RunState, Status
 
 log = logging.getLogger(__name__)
 C = TypeVar("C", bound=PlatformConfig)
+WITHOUT_BLOBS = frozenset((acl.OPPONENTS, acl.PLAY, acl.ROLLOUT))  # services that use no blobs
 
 
 class Service(StandaloneService[C]):
@@ -44,8 +45,8 @@ class Service(StandaloneService[C]):
     entered; ``file_config`` is the file's own; ``record`` is the run record that it works under, ``epoch`` its epoch;
     ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of its server
     (None without them); ``lifecycle``; ``state`` and
-    ``parameters`` of the run; ``blobs``; ``folder`` of the run; ``critical_tasks``, which starts threads and tasks
-    whose death ends the process.
+    ``parameters`` of the run; ``blobs``, except in `WITHOUT_BLOBS`; ``folder`` of the run; ``critical_tasks``, which
+    starts threads and tasks whose death ends the process.
 
     ``report_with`` sets what the heartbeat and /readyz report.
 
@@ -64,12 +65,13 @@ class Service(StandaloneService[C]):
         self.file_config = config
         self.record = RunRecord()
         self.folder = folder
-        self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
+        # The pods of the others may lack the credentials, without which a store cannot be opened.
+        self._blobs = None if kind in WITHOUT_BLOBS else BlobStore(config.blobs.url or str(folder / "blobs"))
         most = MAX_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)
         self._params = connect(config.store.params_url, config.store, "params", most=most)
         self.state = RunState(state, config.name, kind)
-        self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
+        self.parameters = ParameterStore(self._params, state, config.name, config.store, self._blobs)
         self._stats: Callable[[], dict[str, Any]] = dict
         self._is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
         self._before_restart: Callable[[], None] = lambda: None
@@ -197,6 +199,13 @@ class Service(StandaloneService[C]):
         """Raise BlobsOwned when another run has adopted the blobs that this service claimed."""
         if self._identity is not None:
             claim_blobs(self.blobs, self.config.name, self._identity)
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Blob store of the run. Raise RuntimeError in a service of `WITHOUT_BLOBS`."""
+        if self._blobs is None:
+            raise RuntimeError(f"{self.kind} has no blob store: rapid.service.WITHOUT_BLOBS names it")
+        return self._blobs
 
     @property
     def epoch(self) -> int:

@@ -279,6 +279,26 @@ def test_startup_error_exits_2_without_traceback(start: Any, tmp_path: Path) -> 
     assert process.returncode == 2 and "Traceback" not in err and out == ""
 
 
+@pytest.mark.parametrize("kind", sorted(service.WITHOUT_BLOBS))
+def test_service_without_blobs_needs_no_credentials(kind: str, config: Path, database: redis.Redis,
+                                                    monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the pods of the other services mount the key file."""
+    def load(path: str, overrides: Sequence[str]) -> Config:
+        found = Config.model_validate_json(Path(path).read_text())
+        return found.model_copy(update={"blobs": BlobConfig(url="gs://bucket/prefix")})
+
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")
+    RunState(database, "r").create({}, "t")
+    with service.start(kind, load, ["--config", str(config)]) as running:
+        assert running.parameters.head() is None
+        with pytest.raises(RuntimeError, match=f"{kind} has no blob store"):
+            _ = running.blobs
+    with pytest.raises(SystemExit) as caught:
+        service.start("tested", load, ["--config", str(config)])
+    assert caught.value.code == 2 and "/nowhere/key.json" in capsys.readouterr().err
+
+
 def test_exit_status_ends_a_service_that_did_not_fail(config: Path, database: redis.Redis) -> None:
     def load(path: str, overrides: Sequence[str]) -> Config:
         return Config.model_validate_json(Path(path).read_text())
