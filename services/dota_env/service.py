@@ -15,7 +15,7 @@ from five.clients.environment import METHOD
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env import metrics
 from five.services.dota_env.game_batch import BatchOutput, GameBatch
-from rapid.rpc.errors import Exhausted, LayoutMismatch
+from rapid.rpc.errors import Exhausted, LayoutMismatch, Unavailable
 from rapid.rpc.fencing_epoch import require_epoch
 from rapid.telemetry import tracing
 
@@ -58,11 +58,12 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                    ) -> AsyncIterator[bytes]:
         """Serve one client's games with serialized PlayResponses.
 
-        The first request creates the games. An invalid request ends the stream.
+        The first request creates the games. An invalid request ends the stream. A full server is UNAVAILABLE: another
+        server, or a later attempt, may create the games.
         """
         if self._streams >= self._max_streams:
-            raise Exhausted(f"all {self._max_streams} streams are in use; raise services.dota_env.max_streams or add "
-                            "servers")
+            raise Unavailable(f"all {self._max_streams} streams are in use; raise services.dota_env.max_streams or "
+                              "add servers")
         self._streams += 1
         batch: GameBatch | None = None
         layout: Layout | None = None
@@ -138,11 +139,15 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         return config, layout
 
     def _reserve(self, games: int) -> int:
+        """Reserve games of the limit. Raise Unavailable when too many exist now, Exhausted when they never fit."""
         if games < 1:
             raise ValueError("games: at least one is needed")
+        if games > self._max_games:
+            raise Exhausted(f"cannot create {games} games: at most {self._max_games} are allowed; raise "
+                            "services.dota_env.max_games or services.rollout.groups")
         if self._games + games > self._max_games:
-            raise Exhausted(f"cannot create {games} games: {self._games} of {self._max_games} exist; raise "
-                            "services.dota_env.max_games or add servers")
+            raise Unavailable(f"cannot create {games} games: {self._games} of {self._max_games} exist; raise "
+                              "services.dota_env.max_games or add servers")
         self._games += games
         metrics.GAMES.set(self._games)
         return games

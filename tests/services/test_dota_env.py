@@ -303,13 +303,32 @@ async def test_games_and_streams_are_limited() -> None:
     async with Server(max_games=3, max_streams=2) as server, server.client() as a:
         await a.open(2, 0)
         async with server.client() as b:
-            with pytest.raises(CallFailed, match="max_games") as failure:
+            with pytest.raises(CallFailed, match="2 of 3 exist; raise services.dota_env.max_games") as failure:
                 await b.open(2, 0)
+            assert failure.value.code is grpc.StatusCode.UNAVAILABLE
+        async with server.client() as b:
+            with pytest.raises(CallFailed, match="at most 3 are allowed; raise services.dota_env.max_games") as failure:
+                await b.open(4, 0)
             assert failure.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
         async with server.client() as b, server.client() as c:
             await b.open(1, 0)
-            with pytest.raises(CallFailed, match="max_streams"):
+            with pytest.raises(CallFailed, match="max_streams") as failure:
                 await c.open(1, 0)
+            assert failure.value.code is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_rollout_waits_for_a_full_server() -> None:
+    """It retries, at any of the servers, and does not end."""
+    async with Server(max_games=3) as server, server.client() as other:
+        await other.open(2, 0)
+        remote = RemoteEnvironment(server.client, 2, SEED, GAME.model_dump_json(), 1)
+        everyone, controllers, out = np.arange(2, dtype=np.int32), np.zeros((2, 2), np.uint8), LAYOUT.allocate(2, 2)
+        with pytest.raises(ConnectionError, match="2 of 3 exist"):
+            await remote.reset(everyone, controllers, out)
+        await other.close()
+        await eventually_async(lambda: server.servicer.games == 0)
+        await remote.reset(everyone, controllers, out)
+        await remote.close()
 
 
 async def test_silent_stream_ends_with_its_games() -> None:
