@@ -33,7 +33,8 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
     ``max_streams`` limit all streams. A stream that is silent for ``idle_seconds`` is ended. ``create`` creates a
     stream's games.
 
-    The server holds no state of a run, so its fencing epoch is the newest one in any request for games.
+    The server holds no state of a run, so its fencing epoch is the newest one in any request for games. Without games
+    it has none: a run that was restored from a backup may be at an older epoch than before.
     """
 
     def __init__(self, config: GameConfig, threads: int, max_games: int, max_streams: int, idle_seconds: float,
@@ -76,9 +77,8 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                 if kind == "create":
                     if batch is not None:
                         raise ValueError("the stream's games exist already; open another stream for more")
-                    self._epoch = max(self._epoch, request.create.epoch)
-                    require_epoch(self._epoch, request.create.epoch)
-                    epoch = request.create.epoch
+                    # Check this first, because a request of another epoch may have another layout.
+                    epoch = self._require_newest(request.create.epoch)
                     config, layout = self._validate(request.create)
                     reserved = self._reserve(request.create.games)
                     threads = min(max(request.create.threads, 1), self._threads)
@@ -129,6 +129,12 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
             return None
         except TimeoutError:
             raise TimeoutError(f"the stream was silent for {self._idle:g} s: its games have ended") from None
+
+    def _require_newest(self, epoch: int) -> int:
+        """Return an epoch unless it is older than the server's. Raise StaleEpoch, or ValueError for 0."""
+        require_epoch(max(self._epoch if self._games else 0, epoch, 1), epoch)
+        self._epoch = epoch
+        return epoch
 
     def _validate(self, create: env_pb2.CreateGames) -> tuple[GameConfig, Layout]:
         """Return the requested game configuration and its layout. Raise ValueError or LayoutMismatch."""

@@ -50,6 +50,7 @@ from tests.services.test_dota_env import LAYOUT as GAMES_LAYOUT
 from tests.services.test_dota_env import Server as GamesServer
 from tests.services.test_rating_loop import loop as rating_loop
 from tests.services.test_rollout import LENGTHS, check_recurrence, play
+from tests.waiting import eventually_async
 
 RPC = RpcConfig(require_token=False, deadline_seconds=5, backoff_seconds=0.02, max_backoff_seconds=0.1,
                 reconnect_seconds=0.5, retries=1)
@@ -286,6 +287,21 @@ async def test_games_belong_to_the_newest_requesting_epoch() -> None:
             call = env_pb2_grpc.EnvServiceStub(channel).Play(iter([env_pb2.PlayRequest(create=create)]))
             with pytest.raises(grpc.aio.AioRpcError, match="epoch is missing"):
                 await call.read()
+
+
+async def test_games_of_a_restored_run_may_have_an_older_epoch() -> None:
+    """The run's processes ended, and with them all games, but the server did not."""
+    async with GamesServer() as server:
+        async with server.client(epoch=3) as lost:
+            await lost.open(1, 0)
+        await eventually_async(lambda: server.servicer.games == 0)
+        async with server.client(epoch=0) as unknown:
+            with pytest.raises(CallFailed, match="epoch is missing"):
+                await unknown.open(1, 0)
+        async with server.client(epoch=2) as restored, server.client(epoch=1) as older:
+            await restored.open(1, 0)
+            with pytest.raises(CallFailed, match="at epoch 2, the request at 1"):
+                await older.open(1, 0)
 
 
 # The counting server's layout; four seconds, which decide nothing.
