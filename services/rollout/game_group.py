@@ -147,6 +147,8 @@ class GameGroup:
             except PastVersionMissing as error:
                 past = np.flatnonzero((slots.policies != NEWEST).any(axis=1)).astype(np.int32)
                 log.warning("past version not available, abandoning games=%d: %s", len(past), error)
+                if self.dependencies.past is not None:
+                    self.dependencies.past.drop()  # otherwise the new games would be against it as well
                 await self._starter.abandon(step, past)
                 lost = np.ones_like(slots.acting)
             await self._wait_while_paused()

@@ -50,6 +50,10 @@ class PastOpponent:
             self._games_left = max(self._games_left - 1, 0)
         return self.version
 
+    def drop(self) -> None:
+        """Play self-play until another version is loaded."""
+        self.version, self._games_left = NEWEST, 0
+
     async def close(self) -> None:
         """Stop requesting versions."""
         tasks = [task for task in (self._loading, self._renewing) if task is not None]
@@ -65,7 +69,7 @@ class PastOpponent:
                 if loop.time() >= end:
                     log.warning("past version not loaded, playing self-play version=%d seconds=%g", version,
                                 LOAD_SECONDS)
-                    self.version, self._games_left = NEWEST, 0
+                    self.drop()
                     return
                 await asyncio.sleep(POLL_SECONDS)
             self.version, self._games_left, self.drawn_by = version, self._games, game_id
@@ -80,4 +84,4 @@ class PastOpponent:
             version = self.version
             # A dropped version is not played before it is loaded again.
             if version != NEWEST and not await self._want(version) and self.version == version:
-                self.version, self._games_left = NEWEST, 0
+                self.drop()

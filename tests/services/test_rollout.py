@@ -23,6 +23,7 @@ from five.services.rollout.game_group import GameGroup, ring_capacity, split_gam
 from five.services.rollout.group_dependencies import GroupDependencies
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.middle_games import SnapshotRing
+from five.services.rollout.past_opponent import PastOpponent
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.step_buffer import StepBuffer
 from tests.agent.plain_samples import steps_of
@@ -112,7 +113,8 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
                learning: LearnerConfig = LEARNING, middle: float = 0.0, snapshots: SnapshotRing | None = None,
                pauses: Collection[int] = (),
                during_pause: Callable[[GameGroup, SegmentSink], Awaitable[None]] | None = None,
-               draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL) -> PlayResult:
+               draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL,
+               past: PastOpponent | None = None) -> PlayResult:
     opponents = opponents or Opponents()
     sink, records = SegmentSink(games, at), []  # type: ignore[var-annotated]
     rng = np.random.default_rng(seed)
@@ -133,7 +135,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
         games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
         lambda version, std: RATES, lambda version: Hyperparameters(0.0, 0.0, 0.0, 1.0, scripted, game_seconds=limit(),
                                                                     middle_fraction=middle),
-        records.append, draw, snapshots)
+        records.append, draw, snapshots, past=past)
     group = GameGroup(dependencies, buffer, slots, segments)
     if during_pause is not None:
         gate.during_pause = lambda: during_pause(group, sink)

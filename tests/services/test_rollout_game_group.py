@@ -13,6 +13,7 @@ from five.clients.opponents import WON, Opponent
 from five.services.rollout import game_group
 from five.services.rollout.game_group import ring_capacity, split_games
 from five.services.rollout.group_progress import GroupProgress
+from five.services.rollout.past_opponent import PastOpponent
 from five.services.rollout.step_buffer import SIDES
 from rapid.telemetry import tracing
 from tests.agent.plain_samples import steps_of
@@ -80,6 +81,21 @@ async def test_result_against_a_past_version_is_reported() -> None:
     async with InferenceServer(Versions(0, 7)) as server:
         done = await play(CountingGames([[6, 50]]), 10, [server], opponents=opponents)
     assert opponents.reports == [(done.records[0]["game"], 0, WON)]
+
+
+async def test_missing_version_is_not_played_again() -> None:
+    """A version that was loaded once left the archive before its server restarted."""
+    async def want(version: int) -> bool:
+        return False
+
+    past = PastOpponent(want, 100)
+    past.version = 3
+    async with InferenceServer(Versions(7)) as server:
+        done = await play(CountingGames([[50], [50]]), 20, [server], past=past,
+                          opponents=Opponents(*[Opponent(3, 1)] * 100))
+    await past.close()
+    assert done.group.progress.abandoned_games == 2 and done.games.steps == 20
+    check_recurrence(done.segments, [[50], [50]])
 
 
 async def test_prediction_of_each_side_is_that_of_its_first_step() -> None:

@@ -130,6 +130,18 @@ async def test_played_version_is_renewed_and_dropped_when_lost(monkeypatch: pyte
     await group.close()
 
 
+async def test_dropped_version_is_played_again_once_it_is_loaded() -> None:
+    servers = Servers(5)
+    group = PastOpponent(servers.want, 10)
+    group.assign(5)
+    await rounds()
+    group.drop()
+    assert group.assign(5) == NEWEST
+    await rounds()
+    assert group.assign(6) == 5 and servers.wanted == [5, 5]
+    await group.close()
+
+
 async def test_version_sampled_again_is_played_for_more_games_without_a_load() -> None:
     servers = Servers(5, 6)
     group = PastOpponent(servers.want, 2)
