@@ -62,13 +62,13 @@ class GameStarter:
     async def abandon(self, step: int, games: Ints) -> None:
         """Abandon games that cannot continue, with their unsent steps, and start others.
 
-        Retry while the games' server is unavailable, until the gate stops.
+        Retry while the games' server is unavailable, until the gate stops. If all slots start anew, stagger them.
         """
         self.progress.abandoned_games += len(games)
         pause = FIRST_PAUSE_SECONDS
         while not self.dependencies.gate.is_stopping:
             try:
-                await self._try_start(step, games)
+                await self._try_start(step, games, stagger=len(games) == self.buffer.games)
                 return
             except ConnectionError as error:
                 log.warning("cannot start games yet: %s", error)

@@ -184,6 +184,16 @@ async def test_abandoned_games_are_retried_until_they_start(slept: list[float]) 
     assert (group.paused, slept) == (6, [0.5, 1.0, 2.0, 4.0, 5.0, 5.0])
 
 
+async def test_games_that_all_start_anew_are_staggered(slept: list[float]) -> None:
+    """Otherwise all slots send at once from then on, as when the games' server starts after the rollout."""
+    async with group_of(4, refusals=2) as group:
+        await group.start(0, 0, 1, 2, 3, stagger=True)
+        assert group.slots.target.tolist() == [UNROLL, 2 * UNROLL] * 2
+        assert group.slots.limit.tolist() == [LIMIT / 4, LIMIT / 2, 3 * LIMIT / 4, LIMIT]
+        await group.abandon(9, 0)
+    assert (group.slots.target[0], group.slots.limit[0]) == (UNROLL * SAMPLES, LIMIT)
+
+
 async def test_no_game_is_started_while_stopping() -> None:
     async with group_of(3) as group:
         group.gate.is_stopping = True
