@@ -74,12 +74,15 @@ class LockstepGame:
         self._read.clear()
         self.tick += 1
 
-    def act(self, team: int, dota_time: float | None, actions: Iterable[Action]) -> None:
-        """Replace the team's actions until the next observation; ``dota_time`` is that of the observation that they
-        answer, None for the newest. What cannot be done is ignored and counted."""
+    def act(self, team: int, dota_time: float | None, actions: Iterable[Action]) -> bool:
+        """Replace the team's actions until the next observation. Return False if they are stale.
+
+        ``dota_time`` is that of the observation that they answer, None for the newest. Stale actions and those that
+        cannot be done are ignored and counted.
+        """
         if dota_time is not None and dota_time != self._seen(team).dota_time:
             metrics.ACTIONS.labels(metrics.STALE).inc(sum(1 for _ in actions))
-            return
+            return False
         for orders in self._due.values():
             orders[:] = [(hero, order) for hero, order in orders if hero // TEAM_PLAYERS != team]
         controlled = self.plan.players(pb.HERO_CONTROL_MODE_CONTROLLED, team)
@@ -95,6 +98,7 @@ class LockstepGame:
                     continue
                 outcome = found.reason or "done"
             metrics.ACTIONS.labels(outcome).inc()
+        return True
 
     def _submit(self, hero: int, order: Order) -> str:
         """Submit an order; return the reason of its refusal or ''."""

@@ -83,12 +83,12 @@ class Session:
             return pb.OK, game.state(team)  # it holds the GIL, so a thread would not help
 
     async def act(self, team: int, dota_time: float | None, actions: list[Action]) -> None:
-        """Submit a side's actions for the current observation. Raises Conflict without a game."""
+        """Submit a side's actions. The other side is released unless they are stale. Raises Conflict without a game."""
         async with self._changed:
             if self._game is None:
                 raise Conflict("no game is in progress: call reset first")
-            self._game.act(team, dota_time, actions)
-            self._acted[team] = self._game.tick
+            if self._game.act(team, dota_time, actions):
+                self._acted[team] = self._game.tick
             self._attached.add(team)
             self._changed.notify_all()
 

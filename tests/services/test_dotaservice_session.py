@@ -96,6 +96,23 @@ async def test_a_side_waits_for_the_actions_of_the_other(pool: ThreadPoolExecuto
     assert await asyncio.wait_for(next_one, 10) == pytest.approx(1.5, abs=0.01)
 
 
+async def test_a_side_that_was_late_is_waited_for_again(pool: ThreadPoolExecutor) -> None:
+    """Its late actions are stale. If they released the other side, the next ones would be stale as well."""
+    session = session_of(pool, lockstep_seconds=30.0)
+    await session.reset(plan())
+    await time_of(session, 0)
+    await session.act(0, None, [])
+    await time_of(session, 0)
+    await session.act(0, None, [])
+    await session.act(1, 0.0, [])
+    next_one = asyncio.create_task(time_of(session, 0))
+    await asyncio.sleep(0.1)
+    assert not next_one.done(), "Dire has not acted on the newest observation"
+    await time_of(session, 1)
+    await session.act(1, None, [])
+    assert await asyncio.wait_for(next_one, 10) == pytest.approx(1.5, abs=0.01)
+
+
 async def test_a_side_that_stopped_acting_is_waited_for_once(session: Session) -> None:
     for team in (0, 1):
         await time_of(session, team)
