@@ -67,6 +67,13 @@ async def follow_announcements(service: Service[RunConfig], models: Models) -> N
         models.wake()
 
 
+def why_not_ready(models: Models) -> str:
+    """Return why the server cannot respond yet; "" when it can."""
+    if models.newest is not None:
+        return ""
+    return f"no version could be loaded yet: {models.failure}" if models.failure else "no version has been loaded yet"
+
+
 async def report_ready(server: RpcServer, models: Models, batcher: Batcher) -> None:
     """Report ready once a version is loaded and the forward pass is prepared."""
     while models.newest is None or not batcher.prepared.is_set():
@@ -76,6 +83,7 @@ async def report_ready(server: RpcServer, models: Models, batcher: Batcher) -> N
 
 
 async def serve_actions(service: Service[RunConfig]) -> None:
+    """Serve until the process drains."""
     config, settings = service.config, service.config.services.inference
     meter = Meter()
     servicer, models, batcher = build(service, meter)
@@ -90,8 +98,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     def stats() -> dict[str, Any]:
         return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
 
-    service.report_with(lambda: "no version has been loaded yet" if models.newest is None else "", stats=stats,
-                        is_idle=is_idle)
+    service.report_with(lambda: why_not_ready(models), stats=stats, is_idle=is_idle)
     service.announce(server.port)
     models.start(service.critical_tasks)
     batcher.start(service.critical_tasks)

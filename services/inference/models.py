@@ -146,6 +146,7 @@ class Models:
         self._spare_past: list[ActingPolicy] = []
         self._size_of_past = 0  # bytes of the past version loaded last
         self._newest: int | None = None
+        self.failure = ""  # why the newest version could not be loaded at the last attempt
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._loader = ThreadPoolExecutor(1, "past-versions")
@@ -313,9 +314,10 @@ class Models:
                 self._wait_jitter()
                 self.refresh()
                 self.stock()
-                delay = self._poll_seconds
-            except Exception:
+                delay, self.failure = self._poll_seconds, ""
+            except Exception as error:
                 log.exception("loading the newest version failed, keeping version=%s", self._newest)
+                self.failure = f"{type(error).__name__}: {error}"
                 delay = min(2 * delay, 30.0)
             self._wake.wait(delay)
             self._wake.clear()

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 METRICS_SECONDS = 1.0
 ASSIGNMENT_SECONDS = 5.0  # between two readings of the rollout's ordinal
 FIRST_VERSION_SECONDS = 0.2  # between two checks for a version to play
+NO_VERSION = "inference has no version to play yet"
 
 
 class RolloutService:
@@ -51,6 +52,7 @@ class RolloutService:
         self._groups = groups
         self._make_group = make_group
         self._bot_games = bot_games
+        self._waits_for = NO_VERSION  # until there are groups
 
     async def run(self) -> None:
         """Play until the process drains, then send the complete samples. Raises the error that ended a group."""
@@ -103,9 +105,11 @@ class RolloutService:
                 served = await self._inference[0].model()
                 if served.newest_version >= 0 and served.epoch == self._service.epoch:
                     return int(served.newest_version)
+                self._waits_for = NO_VERSION
             except CallFailed as error:
                 if not error.may_retry:
                     raise
+                self._waits_for = f"inference does not respond: {error}"
             await asyncio.sleep(FIRST_VERSION_SECONDS)
         return -1
 
@@ -122,7 +126,7 @@ class RolloutService:
     def not_ready(self) -> str:
         """Return why no games are played; "" while they are, or while the run is paused."""
         if not self._groups:
-            return "inference has no version to play yet"
+            return self._waits_for
         if self._service.lifecycle.active and not any(group.progress.team_steps for group in self._groups):
             return "the first games have not begun"
         return ""

@@ -194,6 +194,23 @@ def test_rollout_is_ready_once_a_game_has_begun() -> None:
     assert parts.service.not_ready() == ""
 
 
+@pytest.mark.parametrize(("served", "says"), [
+    ((-1, 1), "inference has no version to play yet"),
+    (CallFailed(StatusCode.UNAVAILABLE, "inference:50051", "Model", "its certificate is not valid"),
+     "inference does not respond: Model at inference:50051: its certificate is not valid (UNAVAILABLE)")],
+    ids=["no version", "no answer"])
+async def test_rollout_says_why_it_does_not_play_yet(served: Any, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout_service, "FIRST_VERSION_SECONDS", 0.0)
+    unavailable = CallFailed(StatusCode.UNAVAILABLE, "inference:50051", "Model", "no server answers")
+    parts = _Parts()
+    parts.served = [unavailable, (-1, 1), unavailable, served]
+    playing = asyncio.create_task(parts.service._play())
+    await eventually_async(lambda: not parts.served, 10.0)
+    playing.cancel()
+    await asyncio.gather(playing, return_exceptions=True)
+    assert parts.service.not_ready() == says
+
+
 def test_rollout_is_idle_when_paused_and_everything_is_acknowledged() -> None:
     parts = _Parts()
     parts.groups += [_group(), _group()]
