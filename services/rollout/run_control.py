@@ -27,6 +27,7 @@ class RunControl:
         self._hero_steps = 0  # that the run had received when the newest version was recorded
         self._anneals = AnnealStore(service.state)
         self._series = Series(service.state.redis, service.state.run)
+        self._polled = asyncio.Event()
         self.anneal = AnnealAssignment(service.config.game)
 
     @property
@@ -51,6 +52,10 @@ class RunControl:
         now = self.hyperparameters(version)
         return ScheduleValues(now.team_spirit, now.gae_horizon_seconds, max(reward_std, 1e-6))
 
+    async def wait_until_polled(self) -> None:
+        """Wait until `poll` has read everything once, or has failed to."""
+        await self._polled.wait()
+
     async def poll(self) -> None:
         """Read schedules, their progress and the anneal periodically; all may change during a run."""
         while True:
@@ -64,4 +69,5 @@ class RunControl:
                 self.anneal.update(await asyncio.to_thread(self._anneals.read))
             except (redis.RedisError, ValueError) as error:
                 log.warning("cannot read schedules or anneal, keeping the previous values: %s", error)
+            self._polled.set()
             await asyncio.sleep(self._service.config.services.rollout.schedule_poll_seconds)

@@ -114,6 +114,28 @@ async def test_poll_goes_on_after_an_outage(run: Run, caplog: pytest.LogCaptureF
     assert len(messages) == 2 and "the store is down" in messages[0]
 
 
+async def test_first_games_wait_for_the_first_poll(redis_client: redis.Redis) -> None:
+    run = Run(redis_client)
+    run.state.set_document("schedules", dump_schedules(SchedulesConfig(
+        team_spirit=ScheduleConfig(initial=0.9))), "ada")
+    waiting = asyncio.create_task(run.control.wait_until_polled())
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    task = asyncio.create_task(run.control.poll())
+    await asyncio.wait_for(waiting, 5.0)
+    assert run.spirit() == 0.9
+    await run.control.wait_until_polled()  # later calls return at once
+    task.cancel()
+
+
+async def test_failed_first_poll_delays_no_game(redis_client: redis.Redis) -> None:
+    run = Run(redis_client, poll_seconds=30.0)
+    run.state.set_document("schedules", {"team_spirit": "high"}, "ada")
+    task = asyncio.create_task(run.control.poll())
+    await asyncio.wait_for(run.control.wait_until_polled(), 5.0)
+    task.cancel()
+
+
 async def test_anneal_is_followed_and_ends(run: Run) -> None:
     seen: list[Any] = []
     run.control.anneal.update = seen.append  # type: ignore[method-assign]

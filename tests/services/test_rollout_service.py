@@ -91,7 +91,7 @@ async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group,
         return group
 
     inference: Any = SimpleNamespace(model=model, close=nothing.close)
-    control: Any = SimpleNamespace(is_stopping=False, poll=nothing.poll)
+    control: Any = SimpleNamespace(is_stopping=False, poll=nothing.poll, wait_until_polled=nothing.wait_until_polled)
     meter: Any = SimpleNamespace(show=lambda progress, *_: updates.append(progress))
     await RolloutService(service, control, sender, assignment, matchmaker, nothing, [inference], nothing, meter,
                          nothing, [], make_group).run()
@@ -137,6 +137,8 @@ class _Parts:
     def __init__(self, epoch: int = 1) -> None:
         self.lifecycle = SimpleNamespace(active=True, draining=False, remaining_seconds=10.0)
         self.stopping = False
+        self.polled = asyncio.Event()
+        self.polled.set()
         self.served: list[Any] = []
         self.groups: list[Any] = []
         self.sender = SimpleNamespace(unsent=0)
@@ -150,6 +152,9 @@ class _Parts:
             @property
             def is_stopping(self) -> bool:
                 return parts.stopping
+
+            async def wait_until_polled(self) -> None:
+                await parts.polled.wait()
 
         async def model() -> Any:
             answer = self.served.pop(0)
@@ -247,6 +252,18 @@ async def test_games_begin_with_a_version_of_this_epoch(served: list[Any], begin
     assert time.monotonic() - began >= 0.15  # it waits between two requests
     # Schedules and anneals of the first games are those of the served version.
     assert parts.begun_at == ([served[0][0]] * 2 if begins else [])
+
+
+async def test_games_begin_after_the_schedules_are_read() -> None:
+    parts = _Parts()
+    parts.polled.clear()
+    parts.served = [(3, 1), (-1, 1)]
+    playing = asyncio.create_task(parts.service._play())
+    await asyncio.sleep(0.05)
+    assert parts.played == []
+    parts.polled.set()
+    await asyncio.wait_for(playing, 10)
+    assert parts.played == [0, 1]
 
 
 async def test_refusal_of_the_first_request_ends_the_process() -> None:
