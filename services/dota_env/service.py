@@ -185,6 +185,6 @@ def _response(output: BatchOutput, layout_hash: str, epoch: int, seen_schema: by
         winners=output.winners.tobytes(), game_time=output.game_time.tobytes(), statistics=output.statistics.tobytes(),
         statistic_names=GameBatch.statistic_names, step_us=output.step_us,
         epoch=epoch, lineups=output.lineups.tobytes(),
-        seen=[env_pb2.SpectatorView(place=place, schema=seen_schema, frame=frame, slots=slots, events=events)
-              for place, (frame, slots, events) in output.seen.items()])
+        seen=[env_pb2.SpectatorView(env_slot=env_slot, schema=seen_schema, frame=frame, slots=slots, events=events)
+              for env_slot, (frame, slots, events) in output.seen.items()])
     return wire.serialize_with_set(response, "observations", output.observations, layout_hash, SPARSE)

@@ -236,7 +236,7 @@ class EnvironmentClient:
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
-            answer.step_us, {seen.place: SpectatorView(seen.schema, seen.frame, _slots(seen.slots), seen.events)
+            answer.step_us, {seen.env_slot: SpectatorView(seen.schema, seen.frame, _slots(seen.slots), seen.events)
                              for seen in answer.seen},
             wire.decode_bytes("lineups", answer.lineups, np.int16, (k, 2, heroes)) if answer.lineups else None)
 
