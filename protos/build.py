@@ -1,6 +1,6 @@
 """Generate the Python code of the protobuf APIs: ``python protos/build.py`` or ``make protos``.
 
-The files beside each ``.proto`` are ``*_pb2.py`` with its types ``*_pb2.pyi``, and ``*_pb2_grpc.py`` with its types
+The files temporary each ``.proto`` are ``*_pb2.py`` with its types ``*_pb2.pyi``, and ``*_pb2_grpc.py`` with its types
 ``*_pb2_grpc.pyi`` (for grpc.aio, which clients and servers here use). They are imported as
 ``five.protos.v1.<name>_pb2``, or ``five.protos.valve.<name>_pb2`` for the messages of Dota 2 and dotaservice. They are
 never edited or committed.
@@ -47,7 +47,7 @@ def is_current(root: Path = ROOT) -> bool:
     return all(path.exists() and path.stat().st_mtime >= newest for path in generated(root))
 
 
-def _moved_imports(code: str) -> str:
+def _rewrite_imports(code: str) -> str:
     """Return generated code with imports from the packages where the generated files are."""
     return IMPORT.sub(lambda found: f"{found[1]} {PACKAGES[found[2].replace('.', '/')]}", code)
 
@@ -79,11 +79,11 @@ def _grpc_types(descriptor: "FileDescriptorProto") -> str:
             response = f"{stem}_pb2.{_type_of(method.output_type)}"
             kind = MULTI_CALLABLE[method.client_streaming, method.server_streaming]
             stub.append(f"    {method.name}: grpc.aio.{kind}[{request}, {response}]")
-            taken = f"AsyncIterator[{request}]" if method.client_streaming else request
-            given = f"AsyncIterator[{response}]" if method.server_streaming else f"Awaitable[{response}]"
+            requests = f"AsyncIterator[{request}]" if method.client_streaming else request
+            responses = f"AsyncIterator[{response}]" if method.server_streaming else f"Awaitable[{response}]"
             name = "request_iterator" if method.client_streaming else "request"
-            servicer.append(f"    def {method.name}(self, {name}: {taken}, "
-                            f"context: grpc.aio.ServicerContext[Any, Any]) -> {given}: ...")
+            servicer.append(f"    def {method.name}(self, {name}: {requests}, "
+                            f"context: grpc.aio.ServicerContext[Any, Any]) -> {responses}: ...")
         lines += ["", *stub, "", *servicer, "",
                   f"def add_{service.name}Servicer_to_server("
                   f"servicer: {service.name}Servicer, server: grpc.aio.Server) -> None: ..."]
@@ -121,10 +121,10 @@ def build(root: Path = ROOT) -> list[Path]:
                 stub.unlink(missing_ok=True)
         for path in sorted(path for folder in PACKAGES for path in out.glob(f"{folder}/*.py*")):
             target = root / path.relative_to(out)
-            # Beside, then renamed: another process that imports meanwhile sees the old file or the new one.
-            beside = target.with_name(target.name + ".new")
-            beside.write_text(_moved_imports(path.read_text()))
-            beside.replace(target)
+            # Written to another file and renamed, so that a process that imports it sees the old file or the new one.
+            temporary = target.with_name(target.name + ".new")
+            temporary.write_text(_rewrite_imports(path.read_text()))
+            temporary.replace(target)
             written.append(target)
     return written
 
