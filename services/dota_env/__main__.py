@@ -17,6 +17,7 @@ log = logging.getLogger("five.services.dota_env")
 
 
 async def serve_games(service: StandaloneService[RunConfig]) -> None:
+    """Serve until the process drains."""
     config, settings = service.config, service.config.services.dota_env
     servicer = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams,
                           settings.idle_seconds)
@@ -30,6 +31,7 @@ async def serve_games(service: StandaloneService[RunConfig]) -> None:
 
 
 def main() -> None:
+    """Run the service."""
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     with start_standalone("dota_env", load) as service:
         service.critical_tasks.run(serve_games(service))

@@ -1,5 +1,5 @@
 """Server of dotaservice's protocol: games of the simulator for trainers that were written for Dota 2's own client. It
-has no store and calls nobody."""
+has no store and calls no other service."""
 
 import logging
 
@@ -22,6 +22,7 @@ async def serve_games(service: StandaloneService[RunConfig]) -> None:
 
 
 def main() -> None:
+    """Run the service."""
     with start_standalone("dotaservice", load) as service:
         service.critical_tasks.run(serve_games(service))
 

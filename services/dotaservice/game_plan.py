@@ -19,9 +19,17 @@ SMALL_OBSERVATION = ObservationConfig(allied_creeps=0, neutral_creeps=0, buildin
 
 @dataclass(frozen=True)
 class GamePlan:
-    """Game that a client requested. ``lineup``: hero names by team. ``heroes``: Valve's number of each player's hero.
-    ``controls``: HeroControlMode of each player; ``playing``: the players that have a hero in the game, by player id,
-    which is also the hero's number in the core (team * 5 + seat). ``ticks``: engine frames between observations."""
+    """Game that a client requested.
+
+    Attributes:
+        config: rules of the game.
+        lineup: hero names by team.
+        heroes: Valve's number of each player's hero.
+        controls: HeroControlMode of each player.
+        playing: ids of the players that have a hero in the game. An id is also the hero's number in the core, team * 5
+            + seat.
+        ticks: engine frames between observations.
+    """
 
     config: GameConfig
     lineup: list[list[str]]

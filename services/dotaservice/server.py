@@ -19,8 +19,7 @@ MAX_REQUEST_MEBIBYTES = 1
 
 @dataclass
 class DotaServiceServer:
-    """Started servers, one for each game. dotaservice's clients know a host and a port and nothing else, so that a port
-    is the only way to name a game that all of them have."""
+    """Started servers. A client of dotaservice knows only a host and a port, so each game has its own port."""
 
     servers: list[RpcServer] = field(default_factory=list)
     sessions: list[Session] = field(default_factory=list)

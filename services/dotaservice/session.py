@@ -1,7 +1,7 @@
 """Lockstep of one game with its clients.
 
-A game is paused at an observation. It advances when a side asks for an observation that it has not received yet and the
-other side, if it sends actions, has sent those for the current one.
+A game is paused at an observation. It advances when a side requests the next one. If the other side sends actions,
+those for the current observation must have arrived.
 """
 
 import asyncio

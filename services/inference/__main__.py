@@ -122,6 +122,7 @@ def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
 
 
 def main() -> None:
+    """Run the service."""
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     # A service that launches work on a GPU must run as soon as it wakes.
     with start("inference", load_checked, overlay=overlay,

@@ -277,16 +277,16 @@ class Batcher:
         start, wanted, debugged = 0, 0, 0
         for pending in live:
             rows = slice(start, start + pending.rows)
-            kept = slice(wanted, wanted + int(want[rows].sum()))
+            stated = slice(wanted, wanted + int(want[rows].sum()))
             watched = slice(debugged, debugged + int(want_debug[rows].sum()))
-            start, wanted, debugged = rows.stop, kept.stop, watched.stop
-            some, seen = kept.stop > kept.start, watched.stop > watched.start
+            start, wanted, debugged = rows.stop, stated.stop, watched.stop
+            has_states, has_debug = stated.stop > stated.start, watched.stop > watched.start
             replies.append(Reply(
                 [], merged["actions"][rows], merged["logp"][rows], merged["values"][rows], versions[rows],
-                {n[6:]: a[kept] for n, a in merged.items() if some and n.startswith("state/")},
-                {n[4:]: a[kept] for n, a in merged.items() if some and n.startswith("aux/")},
+                {n[6:]: a[stated] for n, a in merged.items() if has_states and n.startswith("state/")},
+                {n[4:]: a[stated] for n, a in merged.items() if has_states and n.startswith("aux/")},
                 int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std,
-                {n[6:]: a[watched] for n, a in merged.items() if seen and n.startswith("debug/")},
+                {n[6:]: a[watched] for n, a in merged.items() if has_debug and n.startswith("debug/")},
                 closed_ns, launched_ns))
         return replies
 

@@ -20,8 +20,8 @@ Arrays = dict[str, Array]
 class Request:
     """Decoded client message: n team-steps of n different sessions.
 
-    The arrays of ``observations`` have n rows (sparse only if the batcher supports it), those of ``states`` one row for
-    each RESTORE row, and ``replayed`` int16 [m, H, 6] one for each REPLAY row.
+    The arrays of ``observations`` have n rows; they are sparse only if the batcher supports it. Those of ``states``
+    have one row for each RESTORE row, and ``replayed`` int16 [m, H, 6] has one for each REPLAY row.
     """
 
     sessions: list[int]

@@ -149,12 +149,14 @@ class RolloutBuilder:
 
 
 async def run(service: Service[RunConfig]) -> None:
+    """Play until the process drains."""
     await RolloutBuilder(service).service().run()
 
 
 def main() -> None:
+    """Run the service."""
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    # Beside inference on CPUs. Inference on a GPU must not wait for a rollout's turn to end.
+    # Only where inference uses CPUs. Inference on a GPU must not wait for a rollout's turn to end.
     with start("rollout", load, overlay=overlay,
                long_turns=lambda config: config.services.inference.device == "cpu") as service:
         service.critical_tasks.run(run(service))

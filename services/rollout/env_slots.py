@@ -145,11 +145,11 @@ class EnvSlots:
         """Record auxiliary predictions [len(rows), ...] of sides at a sample boundary; ``rows`` index [G * 2]."""
         games, sides = rows // SIDES, rows % SIDES
         for name, prediction in predictions.items():
-            kept = self.boundary_predictions.get(name)
-            if kept is None or kept.shape[2:] != prediction.shape[1:]:
-                kept = np.zeros((*self.boundary.shape, *prediction.shape[1:]), prediction.dtype)
-                self.boundary_predictions[name] = kept
-            kept[games, sides] = prediction
+            stored = self.boundary_predictions.get(name)
+            if stored is None or stored.shape[2:] != prediction.shape[1:]:
+                stored = np.zeros((*self.boundary.shape, *prediction.shape[1:]), prediction.dtype)
+                self.boundary_predictions[name] = stored
+            stored[games, sides] = prediction
 
     def record_states(self, step: int, rows: Ints, states: Mapping[str, Array]) -> None:
         """Record states [len(rows), ...] of sides at a sample boundary; ``rows`` index [G * 2].

@@ -83,8 +83,8 @@ class LiveBroadcast:
     def _add_policy_debug(self, step: int, buffer: StepBuffer, slots: EnvSlots, answer: ActResult,
                           environment: Environment) -> None:
         row, rows = buffer.row(step), slots.rows
-        asked = rows[slots.flags(step).ravel()[rows] & WANT_POLICY_DEBUG != 0]
-        at = {int(r): i for i, r in enumerate(asked)}
+        requested = rows[slots.flags(step).ravel()[rows] & WANT_POLICY_DEBUG != 0]
+        at = {int(r): i for i, r in enumerate(requested)}
         for slot, (_, camera) in self._cameras.items():
             for side in range(SIDES):
                 index = at.get(slot * SIDES + side)

@@ -1,8 +1,8 @@
 """Games that begin in the middle: a ring of snapshots of a process's games, from which a share of new games starts.
 
 A game that starts from a snapshot has a random state of its own, so it continues differently. Its recurrent state is
-zero, as at the beginning of a game. The snapshots are of the policy's games, those that began at their beginning and
-are not annealed, or of `BotGames`, so that they fit every group of the process.
+zero, as at the beginning of a game. Snapshots are of `BotGames` or of the policy's games. The latter began at their
+beginning and are not annealed, so that a snapshot fits every group of the process.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class SnapshotRing:
         self._capacity = capacity
         self._interval = interval_seconds
         self._rng = rng
-        self._asked = False
+        self._is_used = False  # whether games begin in the middle
         self._unpaid = 0  # uses since the newest snapshot
 
     def __len__(self) -> int:
@@ -53,11 +53,11 @@ class SnapshotRing:
     @property
     def wants_snapshots(self) -> bool:
         """Whether games begin in the middle and the ring is not full, or its snapshots were used often."""
-        return self._asked and (len(self._ring) < self._capacity or self._unpaid >= USES)
+        return self._is_used and (len(self._ring) < self._capacity or self._unpaid >= USES)
 
     def choose(self, fraction: float) -> GameSnapshot | None:
         """Return a random snapshot with probability ``fraction``; None otherwise, and while the ring is empty."""
-        self._asked = fraction > 0
+        self._is_used = fraction > 0
         if not self._ring or self._rng.random() >= fraction:
             return None
         self._unpaid += 1

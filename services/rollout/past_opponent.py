@@ -16,8 +16,8 @@ RENEW_SECONDS = 20.0  # between two requests for the present version; servers dr
 class PastOpponent:
     """The past version of a group of games.
 
-    Each version in play needs a forward pass and memory of its own, so a group plays one of them in ``games`` games in
-    a row. Every game keeps its own chance of being against the past, so over many games each version is played as often
+    Each version in play needs a forward pass and memory of its own, so a group plays one of them several times in a
+    row. Every game keeps its own chance of being against the past, so over many games each version is played as often
     as it is sampled.
 
     A group steps in lockstep, so no game may wait for a load. The next version is requested while the present one is
