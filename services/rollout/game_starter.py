@@ -69,8 +69,10 @@ class GameStarter:
         while not self.dependencies.gate.is_stopping:
             try:
                 await self._try_start(step, games, stagger=len(games) == self.buffer.games)
+                self.progress.failure = ""
                 return
             except ConnectionError as error:
+                self.progress.failure = str(error)
                 log.warning("cannot start games yet: %s", error)
                 # The other slots' games are lost with their server as well.
                 self.progress.abandoned_games += self.buffer.games - len(games)

@@ -13,7 +13,7 @@ Stage = Literal["act", "step", "wait", "cut"]
 
 @dataclass
 class GroupProgress:
-    """Totals of a group since its start, from which metrics are derived."""
+    """Totals of a group since its start, from which metrics are derived, and its state."""
 
     team_steps: int = 0
     hero_steps: int = 0
@@ -29,6 +29,7 @@ class GroupProgress:
     forward_us: int = 0
     newest_version: int = -1
     is_idle: bool = True  # paused with its segments cut, or not yet playing
+    failure: str = ""  # why games could not be started at the last attempt
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:

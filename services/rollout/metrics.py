@@ -142,7 +142,7 @@ def sum_progress(progress: Sequence[GroupProgress]) -> GroupProgress:
     total = GroupProgress()
     for part in progress:
         for item in dataclasses.fields(GroupProgress):
-            if item.name not in ("newest_version", "is_idle"):
+            if item.name not in ("newest_version", "is_idle", "failure"):
                 setattr(total, item.name, getattr(total, item.name) + getattr(part, item.name))
         total.newest_version = max(total.newest_version, part.newest_version)
     return total

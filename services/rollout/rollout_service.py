@@ -128,8 +128,9 @@ class RolloutService:
         """Return why no games are played; "" while they are, or while the run is paused."""
         if not self._groups:
             return self._waits_for
-        if self._service.lifecycle.active and not any(group.progress.team_steps for group in self._groups):
-            return "the first games have not begun"
+        progress = [group.progress for group in self._groups]
+        if self._service.lifecycle.active and not any(part.team_steps for part in progress):
+            return "; ".join(["the first games have not begun", *sorted({part.failure for part in progress} - {""})])
         return ""
 
     def stats(self) -> dict[str, Any]:

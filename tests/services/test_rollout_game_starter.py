@@ -184,6 +184,18 @@ async def test_abandoned_games_are_retried_until_they_start(slept: list[float]) 
     assert (group.paused, slept) == (6, [0.5, 1.0, 2.0, 4.0, 5.0, 5.0])
 
 
+async def test_failure_is_reported_until_games_start(slept: list[float]) -> None:
+    reported: list[str] = []
+    async with group_of(3, refusals=2) as group:
+
+        async def waited() -> None:
+            reported.append(group.progress.failure)
+
+        group.starter.wait_while_paused = waited
+        await group.start(4, 1)
+    assert reported == ["no server"] and group.progress.failure == ""
+
+
 async def test_games_that_all_start_anew_are_staggered(slept: list[float]) -> None:
     """Otherwise all slots send at once from then on, as when the games' server starts after the rollout."""
     async with group_of(4, refusals=2) as group:

@@ -192,6 +192,9 @@ def test_rollout_is_ready_once_a_game_has_begun() -> None:
     assert parts.service.not_ready() == "inference has no version to play yet"
     parts.groups += [_group(), _group()]
     assert parts.service.not_ready() == "the first games have not begun"
+    for group in parts.groups:
+        group.progress.failure = "all 64 streams are in use"
+    assert parts.service.not_ready() == "the first games have not begun; all 64 streams are in use"
     parts.lifecycle.active = False
     assert parts.service.not_ready() == ""  # a paused run begins no games
     parts.lifecycle.active = True
