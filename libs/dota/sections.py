@@ -70,7 +70,7 @@ def _convert_value(kind: Any, value: Any, where: str) -> Any:
     if origin is Literal:
         if value not in args:
             raise ValueError(f"{where} must be one of {', '.join(map(repr, args))}, not {value!r}")
-        return value
+        return args[args.index(value)]  # not 8.0 for 8
     if origin in (typing.Union, types.UnionType):
         return None if value is None else _convert_value(next(a for a in args if a is not type(None)), value, where)
     if isinstance(kind, type) and issubclass(kind, PlainSection):
@@ -95,23 +95,26 @@ class PlainSection:
     """Immutable configuration section whose fields are its annotations."""
 
     model_fields: typing.ClassVar[dict[str, Any]] = {}
-    _after: typing.ClassVar[list[str]] = []
+    _validators: typing.ClassVar[dict[str, str]] = {}  # mode, "before" or "after" the fields, by method
 
     def __init_subclass__(cls) -> None:
-        cls.model_fields, cls._after = dict(cls.model_fields), list(cls._after)
+        cls.model_fields, cls._validators = dict(cls.model_fields), dict(cls._validators)
         for name, kind in typing.get_type_hints(cls).items():
             given = vars(cls).get(name, _MISSING)
-            if name in ("model_fields", "_after") or (given is _MISSING and name in cls.model_fields):
+            if name in ("model_fields", "_validators") or (given is _MISSING and name in cls.model_fields):
                 continue
             field = given if isinstance(given, PlainField) else PlainField(given)
             field.annotation = kind
             cls.model_fields[name] = field
-        cls._after += [name for name, value in vars(cls).items() if getattr(value, "runs_after", False)]
+        cls._validators |= {name: value.validator_mode for name, value in vars(cls).items()
+                            if hasattr(value, "validator_mode")}
 
     def __init__(self, **values: Any) -> None:
         self._fill(values, type(self).__name__)
 
     def _fill(self, values: Mapping[str, Any], where: str) -> None:
+        for name in self._validators_of("before"):
+            values = getattr(self, name)(values)
         if unknown := [name for name in values if name not in self.model_fields]:
             raise ValueError(f"{where} has no {', '.join(map(str, unknown))}; it has {', '.join(self.model_fields)}")
         for name, field in self.model_fields.items():
@@ -120,8 +123,11 @@ class PlainSection:
             if value is _MISSING:
                 raise ValueError(f"{where}.{name} is missing")
             object.__setattr__(self, name, field.check(value, f"{where}.{name}"))
-        for name in self._after:
+        for name in self._validators_of("after"):
             getattr(self, name)()
+
+    def _validators_of(self, mode: str) -> list[str]:
+        return [name for name, of in self._validators.items() if of == mode]
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise ValueError(f"{type(self).__name__}.{name} cannot be changed: make another with model_copy")
@@ -168,9 +174,12 @@ class PlainSection:
 
 
 def plain_validator(mode: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a method that validates the whole section."""
+    """Mark a method that validates the whole section.
+
+    With the mode "before" it is a class method that converts the given mapping, with "after" it checks the fields.
+    """
     def mark(method: Callable[..., Any]) -> Callable[..., Any]:
-        method.runs_after = mode == "after"  # type: ignore[attr-defined]
+        method.validator_mode = mode  # type: ignore[attr-defined]
         return method
 
     return mark

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dota import config
+from dota import config, presets
 from dota.config import GameConfig, RewardConfig
 from tests.repository import ROOT
 
@@ -25,7 +25,7 @@ GOOD = [
     {}, {"mode": "1v1_mid", "heroes_per_team": 1, "hero_pool": ["nevermore"], "max_game_seconds": 10},
     {"observation": {"wards": 3, "omit": ["minimap"]}, "scripted_actions": ["glyph"]},
     {"randomisation": {"stats": 0.5, "roshan": True}, "consumables": {"tango": 0}},
-    {"randomisation": {"armor": 2, "hp_regen": None}},
+    {"randomisation": {"armor": 2, "hp_regen": None}}, {"hero_pool": ["lich", "finals_2019"]}, {"frameskip": 8.0},
 ]
 BAD = [
     {"mode": "2v2"}, {"heroes_per_team": 0}, {"heroes_per_team": 6}, {"hero_pool": []}, {"hero_pool": ["axe", "axe"]},
@@ -43,6 +43,17 @@ def test_the_same_values_and_defaults():
     weights = {"preset": "gist", "weights": {"gold": 1}}
     assert json.loads(alone(f"print(RewardConfig(**{weights!r}).model_dump_json())")) == json.loads(
         RewardConfig.model_validate(weights).model_dump_json())
+
+
+def test_numpy_scalars_become_python_values():
+    code = """
+import numpy as np
+made = GameConfig(frameskip=np.int64(8), heroes_per_team=np.int64(1), neutrals=np.bool_(False),
+                  max_game_seconds=np.float32(9))
+print(made.model_dump_json(exclude={"hero_pool", "observation", "consumables", "randomisation"}))
+"""
+    assert json.loads(alone(code)).items() >= {
+        "frameskip": 8, "heroes_per_team": 1, "neutrals": False, "max_game_seconds": 9.0}.items()
 
 
 def test_the_same_mistakes_are_refused():
@@ -82,6 +93,15 @@ except ValueError as error:
 """)
     assert out.splitlines() == ["True False True True", "True",
                                 "GameConfig.neutrals cannot be changed: make another with model_copy"]
+
+
+def test_every_preset_loads_without_pydantic():
+    code = """
+from dota import presets
+print(json.dumps({name: presets.load(name).game.model_dump("json") for name in presets.names()}))
+"""
+    assert json.loads(alone(code)) == {name: presets.load(name).game.model_dump(mode="json")
+                                       for name in presets.names()}
 
 
 def test_the_game_runs_without_pydantic():
