@@ -102,8 +102,8 @@ class Weighting:
     """Function from game signals to rewards.
 
     The weights are a named list, weights by signal (all others are 0, without scaling by time), or a ``RewardConfig``.
-    ``team_spirit`` is the team mean's share of a reward. Without ``zero_sum`` the enemy's mean is not subtracted.
-    Raises ValueError for an unknown signal or list.
+    ``team_spirit``, 0 to 1, is the team mean's share of a reward. Without ``zero_sum`` the enemy's mean is not
+    subtracted. Raises ValueError for an unknown signal or list, and for a share out of range.
     """
 
     def __init__(self, weights: str | Mapping[str, float] | RewardConfig | None, team_spirit: float,
@@ -115,6 +115,8 @@ class Weighting:
                 raise ValueError(f"unknown signal {unknown[0]!r}; known: {', '.join(SIGNALS)}")
             weights = RewardConfig.model_validate(
                 {"weights": {name: weights.get(name, 0.0) for name in SIGNALS}, "time_decay": 1.0})
+        if not 0.0 <= team_spirit <= 1.0:
+            raise ValueError(f"team_spirit must be between 0 and 1, not {team_spirit}")
         self.config = weights or RewardConfig()
         self.team_spirit = team_spirit
         self.zero_sum = zero_sum
@@ -128,10 +130,9 @@ def controller_of(opponent: str | int) -> Controller:
     """Return a side's controller by name or number. Raises ValueError for an unknown one; ``self`` is not a controller.
     """
     known = {c.name.lower(): c for c in Controller if c is not Controller.POLICY}
-    if isinstance(opponent, str) and opponent in known:
-        return known[opponent]
-    if not isinstance(opponent, str) and index(opponent) in [int(c) for c in known.values()]:
-        return Controller(opponent)
+    for name, controller in known.items():
+        if opponent in (name, controller):
+            return controller
     raise ValueError(f"unknown opponent {opponent!r}; known: {', '.join(known)}")
 
 

@@ -51,7 +51,8 @@ def test_weights_by_signal_leave_the_others_out_and_time():
 
 def test_opponents_by_name_and_number():
     assert controller_of("hard") is controller_of(4) is controller_of(Controller.HARD) is Controller.HARD
-    for wrong in ("policy", 0, 9, "self"):
+    assert controller_of(np.int64(1)) is Controller.RANDOM
+    for wrong in ("policy", 0, 9, "self", None):
         with pytest.raises(ValueError, match="known: random, easy, scripted, hard"):
             controller_of(wrong)
 

@@ -167,7 +167,8 @@ def test_other_options_are_refused(options, said):
     ({"actions": "words"}, "'native', 'factored', 'discrete', not 'words'"), ({"preset": "laptop1v1"}, "laptop-1v1"),
     ({"render_mode": "human"}, "not 'human'"), ({"rewards": {"lasthit": 1}}, "unknown signal 'lasthit'"),
     ({"rewards": "mine"}, "preset"), ({"game": {"heroes": 3}}, "heroes"),
-    ({"preset": "rerun", "config": MID}, "not both"),
+    ({"preset": "rerun", "config": MID}, "not both"), ({"opponent": None}, "unknown opponent None"),
+    ({"team_spirit": 1.5}, "team_spirit must be between 0 and 1, not 1.5"),
 ])
 def test_wrong_arguments_are_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
