@@ -63,8 +63,8 @@ class DotaEnv(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
-        ``options``: ``lineup`` (hero names, one list a team), ``side`` and ``opponent`` from this game on. Raises
-        ValueError for an unknown option or an invalid value.
+        ``options``: ``lineup`` (hero names, one list a team) for this game; ``side`` and ``opponent`` from this game
+        on. Raises ValueError for an unknown option or an invalid value.
         """
         super().reset(seed=parse_seed(seed))
         given = reset_options(options, RESET_OPTIONS)

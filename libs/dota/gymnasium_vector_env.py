@@ -85,9 +85,9 @@ class DotaVectorEnv(_VectorEnv):
         """Start new games, of ``seed``, ``seed + 1``, ... or of one seed a row; without a seed the games' streams
         continue. In self-play a game has the seed of its first row.
 
-        ``options``: ``reset_mask`` bool [num_envs] selects the games to reset; ``lineup`` (hero names, one list a team)
-        and ``opponent`` hold for games that start from now on. Raises ValueError for an unknown option, and for a mask
-        or seeds of a wrong length.
+        ``options``: ``reset_mask`` bool [num_envs] selects the games to reset. ``lineup`` (hero names, one list a team)
+        holds for all games that start from now on, ``opponent`` for those of the reset rows. Raises ValueError for an
+        unknown option or an invalid value, and for a mask or seeds of a wrong length.
         """
         given = reset_options(options, RESET_OPTIONS)
         n, rows_of_game = self.num_envs, self.team.rows // self.team.games.games
@@ -105,11 +105,12 @@ class DotaVectorEnv(_VectorEnv):
         which = np.flatnonzero(games[:, 0])
         if "opponent" in given:
             self.team.set_opponent(given["opponent"], which.tolist())
-        self._lineup = given.get("lineup", self._lineup)
+        lineup = given.get("lineup", self._lineup)
         for g in which.tolist():
             if (own := seeds[g * rows_of_game]) is not None:
                 self._streams[g], _ = seeding.np_random(own)
-            self._begin(g)
+            self._begin(g, lineup)
+        self._lineup = lineup  # not one that was refused
         return self.team.observe()
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
@@ -120,7 +121,7 @@ class DotaVectorEnv(_VectorEnv):
         over = self.team.games.winner != Winner.RUNNING
         if self._autoreset == "next_step":
             for g in np.flatnonzero(over).tolist():
-                self._begin(g)
+                self._begin(g, self._lineup)
         earned = self.team.step(actions, np.flatnonzero(~over))
         terminated, truncated = self.team.ended()
         observations, infos = self.team.observe()
@@ -128,7 +129,7 @@ class DotaVectorEnv(_VectorEnv):
         if self._autoreset == "same_step" and ended.any():
             last = observations, infos
             for g in np.flatnonzero(self.team.games.winner != Winner.RUNNING).tolist():
-                self._begin(g)
+                self._begin(g, self._lineup)
             observations, infos = self.team.observe()
             infos |= _final(*last, ended)
         return observations, earned, terminated, truncated, infos
@@ -145,8 +146,8 @@ class DotaVectorEnv(_VectorEnv):
         """Do nothing: the environment holds no resource but memory."""
         self.closed = True
 
-    def _begin(self, game: int) -> None:
-        self.team.begin(game, int(self._streams[game].integers(2**63)), self._lineup)
+    def _begin(self, game: int, lineup: Sequence[Sequence[str]] | None) -> None:
+        self.team.begin(game, int(self._streams[game].integers(2**63)), lineup)
 
 
 def _final(observations: Any, infos: dict[str, Any], ended: Array) -> dict[str, Any]:

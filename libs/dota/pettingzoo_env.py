@@ -76,8 +76,8 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
               ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
-        ``options``: ``lineup``, hero names, one list a team. Warns of an unknown option, because PettingZoo's own test
-        passes one. Raises ValueError for an invalid value.
+        ``options``: ``lineup``, hero names of this game, one list a team. Warns of an unknown option, because
+        PettingZoo's own test passes one. Raises ValueError for an invalid value.
         """
         given = reset_options(options, ("lineup",), refuse=False)
         whole = parse_seed(seed)

@@ -149,6 +149,16 @@ def test_lineup_holds_for_all_later_games(autoreset):
         seen |= {str(lineup) for lineup in lineups()}
     assert len(seen) > 1
 
+
+def test_refused_lineup_does_not_hold():
+    env = DotaVectorEnv(2, config=MID)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="'nobody' is not in patch"):
+        env.reset(options={"lineup": [["nevermore"], ["nobody"]]})
+    _, infos = env.reset()
+    assert (infos["game_time"] == MID.start_seconds).all()
+
+
 def test_self_play_moves_both_sides():
     """Rows are the sides of a game: rewards sum to zero, both move, both end, at most one wins."""
     env = DotaVectorEnv(4, "laptop-1v1", game={"max_game_seconds": 20, "start_seconds": -2}, rewards="gist",
