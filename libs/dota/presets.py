@@ -31,7 +31,8 @@ def names() -> list[str]:
 
 
 def load(name: str, **changes: Any) -> Preset:
-    """Return a preset by name; ``changes`` override values of its game, for example ``max_game_seconds=300``.
+    """Return a preset by name; ``changes`` override values of its game as in ``with_changes``, for example
+    ``max_game_seconds=300``.
 
     Raises ValueError for an unknown name (with the nearest one) or an invalid value.
     """
@@ -41,8 +42,17 @@ def load(name: str, **changes: Any) -> Preset:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(entries))}{hint}")
     found = entries[name]
-    return Preset(GameConfig.model_validate({**found["game"], **changes}),
+    return Preset(GameConfig.model_validate(with_changes(found["game"], changes)),
                   RewardConfig.model_validate(found["rewards"]), float(found["team_spirit"]))
+
+
+def with_changes(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``values`` with ``changes``. A mapping changes values of its section: the others stay as they are."""
+    def changed(name: str, change: Any) -> Any:
+        section = values.get(name)
+        return with_changes(section, change) if isinstance(section, Mapping) and isinstance(change, Mapping) else change
+
+    return {**values, **{name: changed(name, change) for name, change in changes.items()}}
 
 
 def preset_entry(run: Mapping[str, Any], default_spirit: float) -> dict[str, Any]:

@@ -19,7 +19,8 @@ DEFAULT_PRESET = "laptop-1v1"
 def resolve_game(preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
                  rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool
                  ) -> tuple[GameConfig, Weighting]:
-    """Return game and rewards: those of a preset, or a ``config``, with overrides from ``game``.
+    """Return game and rewards: those of a preset, or a ``config``, with overrides from ``game`` as in
+    ``dota.presets.with_changes``.
 
     Raises ValueError when both are given, and for unknown names and invalid values.
     """
@@ -30,7 +31,7 @@ def resolve_game(preset: str | None, config: GameConfig | None, game: Mapping[st
     own_rewards = found.rewards if config is None else None
     spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else \
         presets.DEFAULT_TEAM_SPIRIT
-    return (GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})}),
+    return (GameConfig.model_validate(presets.with_changes(base.model_dump(mode="json"), game or {})),
             Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum))
 
 

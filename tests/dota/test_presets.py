@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from dota import presets
+from dota.config import ObservationConfig
 from five.run.config import RunConfig
 from tests.repository import ROOT
 
@@ -28,6 +29,11 @@ def test_a_preset_is_that_of_the_run(name):
 
 def test_values_may_differ_and_mistakes_are_named():
     assert presets.load("laptop-1v1", max_game_seconds=30).game.max_game_seconds == 30
+    whole = presets.load("laptop-1v1").game.observation
+    assert whole.allied_creeps != ObservationConfig().allied_creeps
+    changed = presets.load("laptop-1v1", observation={"wards": 7}).game.observation
+    assert changed == whole.model_copy(update={"wards": 7}) != whole
+    assert presets.load("laptop-1v1", observation=ObservationConfig()).game.observation == ObservationConfig()
     with pytest.raises(ValueError, match="unknown preset 'laptop1v1'.*did you mean 'laptop-1v1'"):
         presets.load("laptop1v1")
     with pytest.raises(ValueError, match="max_seconds"):

@@ -38,6 +38,12 @@ def test_a_config_has_the_papers_rewards_and_a_preset_its_own():
     assert games(config=None, preset="laptop-1v1", team_spirit=0.5, rewards="paper").weighting.config.preset == "paper"
 
 
+def test_changes_of_a_section_keep_its_other_values():
+    made = games(game={"observation": {"wards": 2}, "randomisation": {"gold": 0.1}, "max_game_seconds": 9.0}).config
+    assert made.observation == TEAM.observation.model_copy(update={"wards": 2}) != TEAM.observation
+    assert (made.randomisation.gold, made.max_game_seconds) == (0.1, 9.0)
+
+
 def test_the_length_of_a_game():
     assert steps_of(MID) == MID_STEPS
     assert steps_of(MID.model_copy(update={"max_game_seconds": 10.01})) == MID_STEPS + 1
