@@ -4,10 +4,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dota.spaces import TargetType
 from five.real_client.action_files import BATCHES, RELEASED, ActionFile, write_lua
 from tests.real_client.bot_vm import read_lua
 
@@ -70,6 +72,11 @@ def test_every_text_survives_quoting(tmp_path: Path, text: str) -> None:
 def test_nothing_is_nil(tmp_path: Path) -> None:
     write_lua(tmp_path / "x.lua", {"a": None, "b": 1})
     assert read_lua(tmp_path / "x.lua") == {"b": 1}
+
+
+def test_numbers_of_numpy_and_enumerations_are_written(tmp_path: Path) -> None:
+    write_lua(tmp_path / "x.lua", {"x": np.float64(-1.5), "action": TargetType.WARD})
+    assert read_lua(tmp_path / "x.lua") == {"x": -1.5, "action": 5}
 
 
 def test_numbers_without_a_literal_are_refused(tmp_path: Path) -> None:

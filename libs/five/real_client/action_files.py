@@ -68,10 +68,12 @@ def lua_literal(value: Any) -> str:
             return "nil"
         case bool():
             return str(value).lower()
-        case int() | float():
+        case int():
+            return int.__repr__(value)  # repr() of an enumeration's member is not a number
+        case float():
             if not math.isfinite(value):
                 raise ValueError(f"Lua has no literal for {value}")
-            return repr(value)
+            return float.__repr__(value)  # repr() of a numpy.float64 is not a number
         case str():
             return '"' + "".join(chr(b) if chr(b) in _PLAIN else f"\\{b:03d}" for b in value.encode()) + '"'
         case Mapping():
