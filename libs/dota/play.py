@@ -73,7 +73,8 @@ class InteractiveGame(Game):
         self._play: Any = None
         self._tape: Replay | None = None
         self._frames_left = 0
-        self._over = self._forgotten = False
+        self._over = False
+        self._unrecorded = False  # whether people did something that a recording from now on would lack
         super().__init__(config, seed, lineup)
         self._play = _core.Play(self._vec._core, 0)
 
@@ -126,7 +127,7 @@ class InteractiveGame(Game):
         if self._tape is not None:
             raise ValueError("the game is recorded, and a replay cannot repeat this: record a game without it")
         self._play.forget_skills(int(hero))
-        self._forgotten = True
+        self._unrecorded = True
 
     def order(self, hero: int, order: Order) -> Verdict:
         """Check an order for a hero under human control; it is executed at the next frame if still possible.
@@ -225,16 +226,18 @@ class InteractiveGame(Game):
         """Start recording, right after construction; the returned replay grows every timestep and includes people's
         orders.
 
-        Raises ValueError when the game has begun.
+        Raises ValueError when the game has begun, or a person took a hero.
         """
-        if self.engine_frame or self._tape is not None or self._forgotten:
+        if self.engine_frame or self._tape is not None or self._unrecorded:
             raise ValueError("the game has begun or is already recorded: start recording right after construction")
         self._tape = super().record()
         self._vec._forget([0])  # it is written here, at the end of each timestep
         return self._tape
 
     def _record_row(self, row: PersonRow) -> None:
-        if self._tape is not None:
+        if self._tape is None:
+            self._unrecorded = True
+        else:
             self._tape.people.append(row)
 
 

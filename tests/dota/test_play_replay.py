@@ -75,10 +75,12 @@ def test_a_recording_begins_with_the_game_and_only_once() -> None:
     game.record()
     with pytest.raises(ValueError, match="begun"):
         game.record()
-    game = InteractiveGame(TEAM, 1)
-    game.step()
-    with pytest.raises(ValueError, match="begun"):
-        game.record()
+    stepped, taken = InteractiveGame(TEAM, 1), InteractiveGame(TEAM, 1)
+    stepped.step()
+    taken.take(0, True)
+    for game in (stepped, taken):
+        with pytest.raises(ValueError, match="begun"):
+            game.record()
 
 
 @pytest.mark.parametrize("version", [1, 2])
