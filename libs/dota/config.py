@@ -44,8 +44,8 @@ class ObservationConfig(_Section):
         (), strict=False, description="Fields of the paper's table that are left out, as block.field, or a whole block "
         "(minimap, nearby_map, abilities, items). Surgery puts them in again.")
     generation: int = Field(
-        FIELDS, ge=1, le=1_000_000, description="Generation of the table of fields. What a later release added is left "
-        "out of runs that began before, until surgery shows it to them.")
+        FIELDS, ge=1, le=1_000_000, description="Generation of the table of fields. Fields that a later release adds "
+        "are left out of earlier runs until surgery adds them.")
     mirror_dire: bool = Field(
         False, description="Show the map to Dire turned by 180 degrees (positions, facings, offsets), so that both "
         "sides look alike. Not in the paper; it halves what a small run has to learn.")
@@ -71,15 +71,16 @@ class RandomisationConfig(_Section):
     gold: float = Field(0.0, ge=0, le=1, description="Standard deviation of the factor on starting gold.")
     xp: float = Field(0.0, ge=0, le=10, description="Mean of the exponential starting XP, in levels.")
     item_drop: float = Field(0.0, ge=0, le=1, description="Chance that an item of the build order is left out.")
-    item_insert: float = Field(0.0, ge=0, le=1, description="Chance that an item is put in before the rest of the "
-                               "build: one that this hero buys, in the game's own list for it or in its build.")
-    consumables: float = Field(0.0, ge=0, le=1, description="Chance, of each, that how many charges of tango, salve, "
-                               "clarity and town portal the buyer keeps for a hero, and until when, is drawn: "
-                               "uniformly from none to twice what game.consumables says, the time from 0 to that.")
+    item_insert: float = Field(0.0, ge=0, le=1, description="Chance that an item is inserted before the rest of the "
+                               "build, from the game's own list for this hero or from its build.")
+    consumables: float = Field(0.0, ge=0, le=1, description="Chance, for each of tango, salve, clarity and town "
+                               "portal, that a hero keeps a random number of charges, uniform from 0 to twice that of "
+                               "game.consumables; and that they are bought until a random time, uniform from 0 to "
+                               "until_seconds.")
     skill: float = Field(0.0, ge=0, le=1, description="Chance that two neighbours in the skill order swap.")
     lane: float = Field(0.0, ge=0, le=1, description="Chance that a hero is assigned a subset of the lanes.")
     lane_until_seconds: float = Field(600.0, ge=0, le=MAX_GAME_SECONDS, description="Latest game time to which an "
-                                      "assignment lasts: it ends at a time drawn uniformly from 0 to this.")
+                                      "assignment lasts: it ends at a time sampled uniformly from 0 to this.")
     roshan: bool = Field(False, description="Start Roshan with a uniform share of his health.")
 
     def magnitudes(self) -> dict[str, float]:
@@ -99,8 +100,8 @@ class ConsumablesConfig(_Section):
     town_portal: int = Field(1, ge=0, le=16, description="Charges of town portal scroll; 0 buys none.")
     until_seconds: float = Field(600.0, ge=0, le=1e9, description="Game time until which tango, salve and clarity are "
                                  "bought.")
-    income_share: float = Field(0.2, ge=0, le=1, description="Most of a hero's income, the start's gold included, that "
-                                "goes on consumables, scrolls and wards; the build takes its gold first.")
+    income_share: float = Field(0.2, ge=0, le=1, description="Largest share of a hero's income, including starting "
+                                "gold, spent on consumables, scrolls and wards; the build takes its gold first.")
 
 
 class GameConfig(_Section):
@@ -112,8 +113,8 @@ class GameConfig(_Section):
     heroes_per_team: int = Field(5, ge=1, le=5, description="Heroes of a team.")
     hero_pool: list[str] = Field(
         ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"],
-        min_length=1, description="Heroes that lineups are drawn from, without the npc_dota_hero_ prefix. finals_2019 "
-        "stands for the 17 of the paper's finals, ti8_2018 for these and Lich, heroes_25 for all 25.")
+        min_length=1, description="Heroes that lineups are sampled from, without the npc_dota_hero_ prefix. "
+        "finals_2019 stands for the 17 of the paper's finals, ti8_2018 for these and Lich, heroes_25 for all 25.")
     mirror_match: bool = Field(False, description="Both teams play the same lineup; with a pool of one hero, always.")
     max_game_seconds: float = Field(3600.0, gt=0, le=MAX_GAME_SECONDS,
                                     description="Game time after which a game is a draw.")
@@ -139,14 +140,14 @@ class GameConfig(_Section):
         "and no other of the kind restores it. Without this, trained policies used them up on the way to "
         "their lanes. Not in the paper; bots are exempt.")
     hide_unseen: bool = Field(
-        False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
+        False, description="Leave out an enemy hero's cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")
     aggro_orders: bool = Field(
-        False, description="Offer attack orders on own lane creeps above half of their health, too. They strike "
-        "nothing, but lane creeps that attack the hero turn away from him, as players do it. Agents that were trained "
-        "without these orders give them by mistake.")
-    offset_cell: float = Field(100.0, ge=1, le=MAP_SIDE / 4, description="World units that one step of an offset is "
-                               "worth: four of them, the largest offset, reach across the map at most.")
+        False, description="Offer attack orders on own lane creeps above half of their health, too. They deal "
+        "no damage, but lane creeps that attack the hero turn away from him. Agents that were trained without these "
+        "orders give them by mistake.")
+    offset_cell: float = Field(100.0, ge=1, le=MAP_SIDE / 4, description="World units of one step of an offset. Four "
+                               "steps, the largest offset, reach across the map at most.")
     scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(
         [], description="Actions that neither policies nor bots may take, until a surgery offers them.")
     observation: ObservationConfig = Field(default_factory=lambda: ObservationConfig(),
