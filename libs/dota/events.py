@@ -64,7 +64,7 @@ class Event(NamedTuple):
     unit: int = -1  # slot, -1: none
     generation: int = 0
     unit_name: str = ""
-    hero: int = -1  # team * 5 + place of the hero that unit is, or that owns it; -1: none
+    hero: int = -1  # team * 5 + seat of the hero that unit is, or that owns it; -1: none
     other: int = -1
     other_generation: int = 0
     other_name: str = ""

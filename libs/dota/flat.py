@@ -19,8 +19,8 @@ class FlatObservation:
     ids.
 
     Numbers keep the layout's fixed scales. An id is divided by the size of its id space, which only distinguishes rows;
-    a model that embeds ids uses the arrays instead. ``size`` is the row's length, ``columns`` the slice of each
-    ``block.field`` of the shared part and of the first hero's part.
+    a model that embeds ids uses the arrays instead. ``size`` is the row's length, ``columns`` the indices of
+    each ``block.field`` in the row: those of the shared part and of the first hero's part.
     """
 
     def __init__(self, layout: Layout, heroes: int = 1) -> None:
@@ -38,11 +38,11 @@ class FlatObservation:
                     continue
                 first = block.offset[field.array] + field.offset
                 rows = first + np.arange(block.instances) * block.stride[field.array]
-                places = (rows[:, None] + np.arange(field.count)).ravel()
-                self.columns[f"{block.name}.{field.name}"] = starts[field.array] + places
+                columns = (rows[:, None] + np.arange(field.count)).ravel()
+                self.columns[f"{block.name}.{field.name}"] = starts[field.array] + columns
                 if field.array in scales:
                     space = _SPACE_OF.get(field.name, field.name)
-                    scales[field.array][places] = 1.0 / (ID_SPACES[space] or layout.units + 1)
+                    scales[field.array][columns] = 1.0 / (ID_SPACES[space] or layout.units + 1)
         self._scales = {"shared_ids": scales["shared_ids"], "private_ids": np.tile(scales["private_ids"], heroes)}
 
     def __call__(self, arrays: Mapping[str, Array]) -> npt.NDArray[np.float32]:

@@ -57,9 +57,9 @@ class Camera:
         """Encoded header that starts a file or a stream."""
         return pack_header(self.header)
 
-    def record(self, core: CameraSource, place: int) -> None:
+    def record(self, core: CameraSource, game: int) -> None:
         """Record the current state of a game."""
-        self.record_frame(lambda out: core.write_seen(place, out), console_events(core.events(place)))
+        self.record_frame(lambda out: core.write_seen(game, out), console_events(core.events(game)))
 
     def record_frame(self, write: Callable[[dict[str, Array]], None], events: list[dict[str, Any]]) -> None:
         """Record a state that ``write`` fills in, with the timestep's spectator events."""

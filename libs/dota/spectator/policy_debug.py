@@ -40,9 +40,9 @@ def record_policy_outputs(camera: Camera, side: int, outputs: Mapping[str, Array
         # A head for each hero; the label is the team's.
         camera.record_building_losses(side, units[buildings], outputs["building_events"].astype(np.float32).mean(0))
     for hero in range(len(actions)):
-        place = side * TEAM_HEROES + hero
+        seat = side * TEAM_HEROES + hero
         if "choice" in outputs:
             offered = np.flatnonzero(available[hero])
-            camera.choose(place, available[hero, offered], outputs["choice"][hero, offered])
+            camera.choose(seat, available[hero, offered], outputs["choice"][hero, offered])
         if "aim" in outputs and units is not None:
-            camera.aim(place, units, outputs["aim"][hero, :len(units)].astype(np.float32))
+            camera.aim(seat, units, outputs["aim"][hero, :len(units)].astype(np.float32))

@@ -56,9 +56,9 @@ class RecordingWriter:
 
     def __init__(self, path: Path, config: GameConfig, about: Mapping[str, Any]) -> None:
         self._path = path
-        self._beside = path.with_name(path.name + ".part")
+        self._temporary = path.with_name(path.name + ".part")
         self.camera = Camera(config, about, self._chunk)
-        self._file = self._beside.open("wb")
+        self._file = self._temporary.open("wb")
         self._file.write(self.camera.packed_header())
         self._index = RecordingIndex()
 
@@ -73,13 +73,13 @@ class RecordingWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        self._beside.replace(self._path)
+        self._temporary.replace(self._path)
 
     def drop(self) -> None:
         """Discard the recording of an aborted game."""
         with contextlib.suppress(OSError):  # it writes what is buffered, which a full disk does not take
             self._file.close()
-        self._beside.unlink(missing_ok=True)
+        self._temporary.unlink(missing_ok=True)
 
 
 class Recording:

@@ -46,14 +46,14 @@ def run_check(session: Session, seconds: float, say: Callable[[str], None]) -> C
     check = Check()
     say("waiting for the first world state")
     orders = {team: _Orders(team) for team in session.options.teams}
-    began = said = time.monotonic()
+    began = reported = time.monotonic()
     first: float | None = None
     held = False
     while session.winner is None and (now := time.monotonic()) - began < seconds:
         for team, frames in session.observe().items():
             check.add(frames)
             if first is None:
-                began = said = time.monotonic()
+                began = reported = time.monotonic()
                 first = frames[0].dota_time
                 say(f"first world state: game time {first:.1f} s, {frames[0].units} units")
             elif not held and now - began > seconds / 2:
@@ -61,8 +61,8 @@ def run_check(session: Session, seconds: float, say: Callable[[str], None]) -> C
                 check.stood_still = _stands_still(session, team)
                 say(f"the game {'stands' if check.stood_still else 'does not stand'} while a bot waits for its file")
             session.act(team, orders[team].next(frames[-1]))
-        if time.monotonic() - said >= 1:
-            said += 1
+        if time.monotonic() - reported >= 1:
+            reported += 1
             say(_state(check, session))
     time.sleep(_SETTLE_SECONDS)
     check.game_seconds = 0.0 if first is None else check.last_time - first

@@ -76,14 +76,14 @@ class CommandOrders:
         target = units.get(command.target)
         match command.action:
             case action if action == MOVE:
-                return _move(_beside(hero, dx, dy)) if dx or dy else {"actionType": "DOTA_UNIT_ORDER_STOP"}
+                return _move(_offset_from(hero, dx, dy)) if dx or dy else {"actionType": "DOTA_UNIT_ORDER_STOP"}
             case action if action == ATTACK:
                 return None if target is None else {"actionType": "DOTA_UNIT_ORDER_ATTACK_TARGET",
                                                     "attackTarget": {"target": target.handle, "once": False}}
             case action if action == FOLLOW:
                 if target is None:
                     return None
-                return _move(_beside(target, dx, dy)) if dx or dy else {
+                return _move(_offset_from(target, dx, dy)) if dx or dy else {
                     "actionType": "DOTA_UNIT_ORDER_MOVE_TO_TARGET", "moveToTarget": {"target": target.handle}}
             case action if action == GLYPH:
                 return {"actionType": "DOTA_UNIT_ORDER_GLYPH"}
@@ -113,11 +113,11 @@ class CommandOrders:
                 if offset == (0, 0) and action.target is TargetType.POINT:  # where the hero looks
                     angle = math.radians(hero.facing)
                     offset = math.cos(angle), math.sin(angle)
-                at = _beside(hero, *offset)
+                at = _offset_from(hero, *offset)
             case _:
                 if target is None:
                     return None
-                at = _beside(target, *offset)
+                at = _offset_from(target, *offset)
         return {"actionType": "DOTA_UNIT_ORDER_CAST_POSITION", "castLocation": {"abilitySlot": slot, **_location(at)}}
 
     def _slot(self, hero: Unit, name: str) -> int | None:
@@ -137,7 +137,7 @@ _CONTINUED = frozenset({"DOTA_UNIT_ORDER_ATTACK_TARGET", "DOTA_UNIT_ORDER_MOVE_T
                         "DOTA_UNIT_ORDER_PICKUP_RUNE", "ACTION_USE_SHRINE"})
 
 
-def _beside(unit: Unit, dx: float, dy: float) -> Point:
+def _offset_from(unit: Unit, dx: float, dy: float) -> Point:
     return unit.location.x + dx, unit.location.y + dy
 
 
@@ -151,7 +151,7 @@ def _move(at: Point) -> dict[str, Any]:
 
 def _nearest_rune(state: CMsgBotWorldState, hero: Unit) -> int | None:
     """Return the number of the nearest known rune that the hero may walk to."""
-    near = [(math.dist((rune.location.x, rune.location.y), _beside(hero, 0, 0)), number)
+    near = [(math.dist((rune.location.x, rune.location.y), _offset_from(hero, 0, 0)), number)
             for number, rune in enumerate(state.rune_infos) if rune.status == RUNE_AVAILABLE]
     distance, number = min(near, default=(math.inf, 0))
     return number if distance <= RUNE_REACH else None
@@ -159,7 +159,7 @@ def _nearest_rune(state: CMsgBotWorldState, hero: Unit) -> int | None:
 
 def _nearest_shrine(state: CMsgBotWorldState, hero: Unit) -> int | None:
     """Return the handle of the nearest own shrine that is ready, at any distance: the order walks there."""
-    near = [(math.dist(_beside(unit, 0, 0), _beside(hero, 0, 0)), unit.handle) for unit in state.units
+    near = [(math.dist(_offset_from(unit, 0, 0), _offset_from(hero, 0, 0)), unit.handle) for unit in state.units
             if unit.unit_type == CMsgBotWorldState.SHRINE and unit.team_id == state.team_id and unit.is_alive
             and unit.shrine_cooldown <= 0]
     return min(near)[1] if near else None

@@ -98,7 +98,7 @@ class Session:
 
     Attributes:
         winner: 2 (Radiant) or 3 (Dire) once the game has ended.
-        stalls: how often the game was let go on without a world state.
+        stalls: number of times that waiting bots were released because a world state did not arrive.
     """
 
     def __init__(self, installation: Installation, options: SessionOptions, folder: Path | None = None) -> None:
