@@ -87,16 +87,18 @@ class DotaVectorEnv(_VectorEnv):
 
         ``options``: ``reset_mask`` bool [num_envs] selects the games to reset. ``lineup`` (hero names, one list a team)
         holds for all games that start from now on, ``opponent`` for those of the reset rows. Raises ValueError for an
-        unknown option or an invalid value, and for a mask or seeds of a wrong length.
+        unknown option or an invalid value, for a mask of another shape or dtype, and for seeds of a wrong length.
         """
         given = reset_options(options, RESET_OPTIONS)
         n, rows_of_game = self.num_envs, self.team.rows // self.team.games.games
-        mask = np.asarray(given.get("reset_mask", np.ones(n)), np.bool_)
+        mask = np.asarray(given.get("reset_mask", np.ones(n, np.bool_)))
         whole = None if seed is None or isinstance(seed, Sequence | np.ndarray) else parse_seed(seed)
         seeds = [whole + i for i in range(n)] if whole is not None else \
             [parse_seed(s) for s in seed] if isinstance(seed, Sequence | np.ndarray) else [None] * n
-        if len(seeds) != n or mask.shape != (n,):
-            raise ValueError(f"{len(seeds)} seeds and a mask of {mask.shape} do not fit num_envs, {n}")
+        if len(seeds) != n:
+            raise ValueError(f"{len(seeds)} seeds for {n} rows: give one seed a row, or one integer")
+        if mask.dtype != np.bool_ or mask.shape != (n,):
+            raise ValueError(f"reset_mask must be bool {(n,)}, not {mask.dtype} {mask.shape}")
         games = mask.reshape(-1, rows_of_game)
         if (games.any(1) != games.all(1)).any():
             raise ValueError("reset_mask selects one side of a game: in self-play both rows of a game reset together")

@@ -104,8 +104,11 @@ def test_a_mask_restarts_only_some():
         env.step(env.action_space.sample())
     _, infos = env.reset(options={"reset_mask": np.array([True, False])})
     assert infos["game_time"][0] == MID.start_seconds < infos["game_time"][1]
-    with pytest.raises(ValueError, match="3 seeds"):
+    with pytest.raises(ValueError, match="3 seeds for 2 rows"):
         env.reset(seed=[1, 2, 3])
+    for mask, kind in (([True], r"bool \(1,\)"), (np.array([0, 1]), r"int64 \(2,\)")):  # not the rows' numbers
+        with pytest.raises(ValueError, match=rf"reset_mask must be bool \(2,\), not {kind}"):
+            env.reset(options={"reset_mask": mask})
     with pytest.raises(ValueError, match="no option 'mask'; it has reset_mask, lineup, opponent"):
         env.reset(options={"mask": 1})
 
