@@ -174,7 +174,8 @@ class GameConfig(_Section):
     def _pool_fits(self) -> "GameConfig":
         needed = self.heroes_per_team
         if len(set(self.hero_pool)) != len(self.hero_pool):
-            raise ValueError("hero_pool names a hero twice")
+            twice = next(hero for i, hero in enumerate(self.hero_pool) if hero in self.hero_pool[:i])
+            raise ValueError(f"hero_pool names a hero twice: {twice!r}")
         if len(self.hero_pool) < needed:
             raise ValueError(f"hero_pool has {len(self.hero_pool)} heroes, a team needs {needed} different ones")
         return self

@@ -154,8 +154,8 @@ class VecGame:
         Raises ValueError for a wrong number of heroes and for names that the patch lacks.
         """
         h = self.layout.heroes
-        if len(heroes) != TEAMS or any(len(team) != h for team in heroes):
-            raise ValueError(f"a lineup is {TEAMS} teams of {h} heroes, not {[len(team) for team in heroes]}")
+        if len(heroes) != TEAMS or any(isinstance(team, str) or len(team) != h for team in heroes):
+            raise ValueError(f"a lineup is {TEAMS} teams of {h} heroes, a list each, not {heroes!r}")
         for t, team in enumerate(heroes):
             for i, hero in enumerate(team):
                 if HERO_PREFIX + hero not in load_tables(self.config.patch).heroes:

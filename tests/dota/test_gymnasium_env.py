@@ -155,6 +155,7 @@ def test_options_of_a_reset_are_honoured():
     ({"line_up": 1}, "reset has no option 'line_up'; it has lineup, side, opponent"),
     ({"side": 2}, "side is 0"), ({"opponent": "pro"}, "unknown opponent 'pro'"), ({"opponent": "self"}, "self-play"),
     ({"lineup": [["axe"], ["nobody"]]}, "is not in patch"),
+    ({"lineup": ["axe", "axe"]}, r"2 teams of 1 heroes, a list each, not \['axe', 'axe'\]"),
 ])
 def test_other_options_are_refused(options, said):
     with pytest.raises(ValueError, match=said):

@@ -30,5 +30,5 @@ def test_a_pool_stands_beside_heroes() -> None:
 
 
 def test_a_hero_of_a_pool_is_not_named_again() -> None:
-    with pytest.raises(ValueError, match="names a hero twice"):
+    with pytest.raises(ValueError, match="names a hero twice: 'axe'"):
         GameConfig(hero_pool=["axe", "finals_2019"])
