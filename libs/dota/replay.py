@@ -132,13 +132,16 @@ class Replay:
                 "checks": [f"{state:016x}" for state in self.checks], "people": len(self.people), "items": texts}
         path = Path(path)
         temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-        with temporary.open("wb") as file:
-            file.write(json.dumps(head).encode() + b"\n")
-            body = self.orders.astype("<i2").tobytes() + _pack_people(self.people, texts).tobytes()
-            file.write(zlib.compress(body, 6))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        body = self.orders.astype("<i2").tobytes() + _pack_people(self.people, texts).tobytes()
+        try:
+            with temporary.open("wb") as file:
+                file.write(json.dumps(head).encode() + b"\n")
+                file.write(zlib.compress(body, 6))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)  # after an error: a full disk needs its space
 
     @classmethod
     def load(cls, path: str | Path) -> "Replay":

@@ -1,6 +1,8 @@
 """Replays: a recording reproduces the same state, and damaged files are refused with a reason."""
 
+import errno
 import json
+import os
 import zlib
 from pathlib import Path
 
@@ -47,6 +49,19 @@ def test_frames_show_the_game(recorded: tuple[Path, int, VecGame]) -> None:
 
 def test_saving_leaves_no_half_file(recorded: tuple[Path, int, VecGame]) -> None:
     assert [p.name for p in recorded[0].parent.iterdir()] == ["game.replay"]
+
+
+def test_failed_save_leaves_no_part(recorded: tuple[Path, int, VecGame], monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _, _ = recorded
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    tape, before = Replay.load(path), path.read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        tape.save(path)
+    assert list(path.parent.iterdir()) == [path] and path.read_bytes() == before
 
 
 def test_recording_begins_with_the_game() -> None:
