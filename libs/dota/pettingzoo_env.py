@@ -29,10 +29,10 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit`` and ``zero_sum`` are those of
     ``dota.gymnasium_env.DotaEnv``; ``observation`` and ``actions`` are those of ``dota.agents.AgentView`` for one hero.
     By default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action is a number. An
-    action takes effect in the following step; an invalid or missing one lets the hero continue. All agents end
-    together: terminated when the game is won, truncated at the time limit, after at most ``max_steps`` steps. ``infos``
-    hold the mask, the hero's ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice was
-    invalid), ``winner`` ("" while it runs, "radiant", "dire", "draw") and ``won``.
+    action takes effect four frames after the step begins; an invalid or missing one lets the hero continue. All agents
+    end together: terminated when the game is won, truncated at the time limit, after at most ``max_steps`` steps.
+    ``infos`` hold the mask, the hero's ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice
+    was invalid), ``winner`` ("" while it runs, "radiant", "dire", "draw") and ``won``.
 
     Raises ValueError for invalid arguments.
     """

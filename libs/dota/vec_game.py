@@ -1,7 +1,7 @@
 """Vector of games in one process, stepped together by the compiled core on a thread pool.
 
 All arrays are numpy arrays that the core writes in place: a step replaces their contents. A timestep is 4 engine
-frames. The actions of a step were chosen from the observations before it and take effect in the timestep after it
+frames. The actions of a step were chosen from the observations before it and take effect one timestep after it begins
 (Berner et al. 2019, appendix L): game and policy can work at the same time.
 
 A step is one timestep, as in the paper, or as many as make ``GameConfig.frameskip`` frames: a policy then chooses in

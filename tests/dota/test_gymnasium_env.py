@@ -90,15 +90,16 @@ def allowed_team(env, info, rng):
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
 
 
-def test_an_action_takes_effect_in_the_step_after_it():
-    """The hero has not turned nor moved when the timestep that was given the action is over."""
-    env = DotaEnv(game={"start_seconds": -2, "frameskip": 4}, observation="flat")
+@pytest.mark.parametrize(("frameskip", "shown"), [(4, False), (8, True)])
+def test_action_takes_effect_four_frames_after_its_step_begins(frameskip, shown):
+    """The hero has not turned nor moved after the first timestep of the step that was given the action."""
+    env = DotaEnv(game={"start_seconds": -2, "frameskip": frameskip}, observation="flat")
     walk = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and (e.x, e.y) == (8, 8))
     where = env.team.view.flat.columns["units.position"][:2]
     before, _ = env.reset(seed=1)
     after, *_ = env.step(walk)
     later = [env.step(walk)[0] for _ in range(4)][-1]
-    assert np.array_equal(before[where], after[where])
+    assert np.array_equal(before[where], after[where]) != shown
     assert not np.array_equal(before[where], later[where])
 
 
