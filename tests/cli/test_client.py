@@ -30,10 +30,11 @@ def client(fake: FakeInstallation, options: ClientOptions, *more: str) -> int:
     return main(["client", "--dota", str(fake.game), "--seconds", "3", "--ports", *map(str, options.ports), *more])
 
 
-def test_a_sound_client_passes(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured,
-                               tmp_path: Path) -> None:
+def test_a_sound_client_passes(fake: FakeInstallation, client_options: ClientOptions, capsys: Captured, tmp_path: Path,
+                               monkeypatch: pytest.MonkeyPatch) -> None:
     fake.write(FakeSettings(game=FIVE))
-    assert client(fake, client_options, "--files", str(tmp_path / "files")) == 0
+    monkeypatch.chdir(tmp_path)
+    assert client(fake, client_options, "--files", "files") == 0  # not in the folder where the client runs
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"client 6941 of Oct 01 2026 in {fake.game.resolve()}"
     assert lines[-1].endswith("a policy can play") and "world states in" in lines[-1]

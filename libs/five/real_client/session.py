@@ -114,7 +114,7 @@ class Session:
             if folder is None:
                 folder = Path(tempfile.mkdtemp(prefix="five-client-"))
                 self._cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-            bots = folder / "bots"
+            bots = folder.resolve() / "bots"  # the client, which gets the log's path, runs in another folder
             if bots.exists():
                 raise ClientUnavailable(f"{bots} exists, perhaps of an earlier session: give a new folder")
             write_bots(bots, options.control, options.heroes, options.scripted)
