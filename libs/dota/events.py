@@ -16,33 +16,33 @@ class EventKind(IntEnum):
     """Kind of an event. The comment of each kind defines ``unit``, ``other``, ``what`` and ``value``; unnamed ones are
     empty."""
 
-    CAST = 0  # unit used the ability or item `what` at rank `value`; other: on whom
-    HERO_DEATH = 1  # unit died for good; other: whose blow it was
-    HERO_KILL = 2  # the hero `unit` is credited with a hero's death; other: the dead; value: gold for the kill alone
-    ASSIST = 3  # unit had a part in it; other: the dead
-    REINCARNATION = 4  # unit died and will rise on the spot; other: whose blow it was
-    RESPAWN = 5  # unit is back
-    BUYBACK = 6  # unit came back for `value` gold
-    UNIT_DEATH = 7  # a creep or summon died; other: whose blow it was
+    CAST = 0  # unit used the ability or item `what` at rank `value`; other: the target
+    HERO_DEATH = 1  # unit died and does not reincarnate; other: the killer
+    HERO_KILL = 2  # the hero `unit` is credited with a kill; other: the dead hero; value: gold for the kill alone
+    ASSIST = 3  # unit assisted in a kill; other: the dead hero
+    REINCARNATION = 4  # unit died and will reincarnate; other: the killer
+    RESPAWN = 5  # unit respawned
+    BUYBACK = 6  # unit bought back for `value` gold
+    UNIT_DEATH = 7  # a creep or summon died; other: the killer
     LAST_HIT = 8  # the hero `unit` is credited with a creep's death; other: the creep; value: gold
     DENY = 9  # the hero `unit` killed a creep of its own side; other: the creep
-    BUILDING_DEATH = 10  # unit fell; other: whose blow it was
-    ROSHAN_DEATH = 11  # Roshan died for the `value`-th time; other: whose blow it was
-    COURIER_DEATH = 12  # unit was shot down; other: by whom
-    WARD_DEATH = 13  # unit was destroyed or denied; other: by whom
+    BUILDING_DEATH = 10  # unit was destroyed; other: the killer
+    ROSHAN_DEATH = 11  # Roshan died for the `value`-th time; other: the killer
+    COURIER_DEATH = 12  # unit was killed; other: the killer
+    WARD_DEATH = 13  # unit was destroyed or denied; other: the killer
     LEVEL_UP = 14  # unit reached level `value`
     LEARNED = 15  # unit has the ability or talent `what` at rank `value`
     BOUGHT = 16  # unit bought the item `what` for `value` gold
     SOLD = 17  # unit sold the item `what` for `value` gold
     RUNE = 18  # unit took the rune `what`
     AEGIS = 19  # unit took the Aegis
-    GLYPH = 20  # team
+    GLYPH = 20  # team used its glyph
     SHRINE = 21  # unit used the shrine `other`
     MEGAS = 22  # team's creeps are mega creeps from now on
-    WON = 23  # team; 2: a draw
-    ASSEMBLED = 24  # unit has the item `what`, made of its parts
-    SCAN = 25  # team began one
-    SCAN_FOUND = 26  # team's scan: an enemy hero is in it
+    WON = 23  # team won; 2: a draw
+    ASSEMBLED = 24  # unit assembled the item `what` from its parts
+    SCAN = 25  # team began a scan
+    SCAN_FOUND = 26  # team's scan found an enemy hero
 
 
 assert len(EventKind) == _core.EVENT_KINDS
