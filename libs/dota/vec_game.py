@@ -9,6 +9,7 @@ the first of them and its heroes continue during the others; observations are wr
 """
 
 import copy
+import operator
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, Literal
@@ -98,7 +99,7 @@ class VecGame:
         self.games = games
         self.auto_reset = auto_reset
         self._core = _core.VecGame(core_layout(self.layout), [core_variant(config)], games,
-                                   seed % 2**64, threads)
+                                   _core_seed(seed), threads)
         for other in others:
             self.add_variant(other)
         h = self.layout.heroes
@@ -183,7 +184,7 @@ class VecGame:
         if lineup is not None:
             _check("lineup", lineup, (TEAMS, self.layout.heroes), np.int16)
             lineup = np.ascontiguousarray(lineup)
-        self._core.reset_as(index, variant, seed % 2**64, lineup)
+        self._core.reset_as(index, variant, _core_seed(seed), lineup)
         self._forget([index])
 
     def variant(self, index: int) -> int:
@@ -302,7 +303,7 @@ class VecGame:
             raise ValueError(f"building_health {building_health}: above 0 and at most 1 is allowed")
         if index in self._recordings:
             raise ValueError(f"game {index} is recorded: a replay repeats a game from its seed")
-        self._core.branch(index, seed % 2**64, building_health)
+        self._core.branch(index, _core_seed(seed), building_health)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all games as snapshots for copies and pickles, valid for the same build only."""
@@ -358,6 +359,11 @@ class VecGame:
             if max(own, enemy) < count:
                 out[1 - team, enemy] = own
         return out
+
+
+def _core_seed(seed: int) -> int:
+    """Return a seed as an unsigned 64-bit number. Raises TypeError for anything but an integer."""
+    return operator.index(seed) % 2**64  # numpy's integers do not reach 2**64
 
 
 def _check(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:

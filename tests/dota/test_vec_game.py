@@ -327,6 +327,18 @@ def test_one_game_is_the_same_game() -> None:
         dota.Game(brawl(), lineup=[["sven"], ["lion"]])
 
 
+def test_numpy_seeds_are_those_of_python() -> None:
+    seed = np.random.default_rng(5).integers(2**62)
+    assert dota.Game(brawl(), seed).hash() == dota.Game(brawl(), int(seed)).hash()
+    one, other = VecGame(brawl(), 1, seed), VecGame(brawl(), 1, int(seed))
+    assert one.hash(0) == other.hash(0)
+    one.branch(0, np.uint64(2**63))
+    other.branch(0, 2**63)
+    assert one.hash(0) == other.hash(0)
+    with pytest.raises(TypeError, match="float"):
+        VecGame(brawl(), 1, 1.5)  # type: ignore[arg-type]
+
+
 def test_dota_imports_without_its_core() -> None:
     """An image that only needs shapes has no compiled core."""
     import subprocess
