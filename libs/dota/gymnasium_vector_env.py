@@ -118,8 +118,10 @@ class DotaVectorEnv(_VectorEnv):
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """Play one step, ``game.frameskip`` frames of game time, of every running game.
 
-        Raises ValueError for actions of a wrong type, shape or range.
+        Raises ValueError for actions of a wrong type, shape or range, and ResetNeeded before the first reset.
         """
+        if not self._streams:
+            raise gymnasium.error.ResetNeeded("call reset before step")
         over = self.team.games.winner != Winner.RUNNING
         if self._autoreset == "next_step":
             for g in np.flatnonzero(over).tolist():

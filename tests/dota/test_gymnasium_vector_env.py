@@ -153,6 +153,12 @@ def test_lineup_holds_for_all_later_games(autoreset):
     assert len(seen) > 1
 
 
+def test_step_before_the_first_reset_is_refused():
+    env = DotaVectorEnv(2, config=MID)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset before step"):
+        env.step(env.action_space.sample())
+
+
 def test_refused_lineup_does_not_hold():
     env = DotaVectorEnv(2, config=MID)
     env.reset(seed=1)
