@@ -24,8 +24,10 @@ from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, PairedMatch, play
 from rapid.atomic_file import replace_text
 
-# Keys of a game that say when its policies choose and what they are offered.
-POLICY_KEYS = ("frameskip", "commit_windups", "commit_moves", "save_consumables")
+# Keys of a game that say when its policies choose, what they see and are offered, and how far an offset reaches. The
+# layout's hash does not contain them.
+POLICY_KEYS = ("frameskip", "commit_windups", "commit_moves", "save_consumables", "hide_unseen", "aggro_orders",
+               "offset_cell")
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,8 @@ def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], p
 def evaluated_game(baseline: GameConfig, own: GameConfig) -> GameConfig:
     """Return the game that a variant trained in ``own`` is evaluated in.
 
-    It is the baseline's, except for when a policy chooses and what it is offered, which belongs to the policy: bots do
-    not depend on it. A variant whose policy has another layout is evaluated in its own game.
+    It is the baseline's, except for `POLICY_KEYS`, which belong to the policy: bots hardly depend on them. A variant
+    whose policy has another layout is evaluated in its own game.
     """
     if Layout(baseline).hash != Layout(own).hash:
         return own
