@@ -11,6 +11,7 @@ from five.ablation.comparison import (
     mean,
     mean_between,
     metric_at,
+    t95,
     version_curve,
 )
 from five.ablation.results import EvaluatedVersion, TrialRun
@@ -33,6 +34,12 @@ def test_intervals_are_students() -> None:
     assert str(mean([0.99] * 3)) == "0.99 ± 0"
     assert str(mean([1.0, 1.00001, 0.99999])) == "1 ± <0.001"
     assert str(mean([5000.0, 5001.0, 4999.0])) == "5,000 ± <5"
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.706), (10, 2.228), (11, 2.201), (15, 2.131), (30, 2.042),
+                                                   (10_000, 1.960)])
+def test_quantiles_are_students(freedom: int, quantile: float) -> None:
+    assert t95(freedom) == pytest.approx(quantile, abs=6e-4)
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234"), (0.0, "0"),

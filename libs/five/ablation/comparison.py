@@ -15,8 +15,9 @@ Axis = Callable[[EvaluatedVersion], float]
 AXES: dict[str, Axis] = {"versions": lambda v: float(v.number), "samples": lambda v: v.samples,
                          "wall clock": lambda v: v.minutes}
 
-# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom; beyond the last the normal's.
+# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom, and the normal distribution's.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_NORMAL95 = 1.959964
 
 
 @dataclass(frozen=True)
@@ -124,5 +125,9 @@ def common_range(runs: Iterable[TrialRun], axis: Axis) -> tuple[float, float]:
 
 
 def t95(freedom: int) -> float:
-    """Return the two-sided 95 % quantile of Student's t."""
-    return _T95[max(freedom, 1) - 1] if freedom <= len(_T95) else 1.960
+    """Return the two-sided 95 % quantile of Student's t, exact to three decimals."""
+    if freedom <= len(_T95):
+        return _T95[max(freedom, 1) - 1]
+    z = _NORMAL95  # Abramowitz and Stegun, formula 26.7.5
+    return (z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+            + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3))
