@@ -59,7 +59,7 @@ class ExperimentConfig(Section):
     minutes: float = Field(20.0, gt=0, description="Training time of each run, minutes of wall clock.")
     seeds: list[Seed] = Field([1, 2, 3], min_length=1, description="Seeds; every variant is trained with each.")
     set: dict[str, Any] = Field({}, description="Overrides of every variant.")
-    parallel_runs: int = Field(1, ge=1, le=64, description="Parallel runs, each on its own share of the processors.")
+    parallel_runs: int = Field(1, ge=1, le=64, description="Parallel runs, each on an equal share of the processors.")
     evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig, description="Evaluation of versions.")
 
     @model_validator(mode="after")

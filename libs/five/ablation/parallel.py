@@ -13,7 +13,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 from five.ablation.config import AblationConfig, Trial
@@ -29,9 +28,10 @@ class TrialInterrupted(TrialFailed):
 
 
 def shares(parallel_runs: int) -> list[set[int]]:
-    """Return this process's processors in ``parallel_runs`` parts of nearly equal size.
+    """Return this process's processors in ``parallel_runs`` parts of equal size, so that minutes of all runs compare.
 
-    One unbounded part if the system cannot bind processes. Raises ConfigError for fewer processors than parts.
+    The parts are unbounded (empty sets) if the system cannot bind processes. Raises ConfigError if the processors
+    cannot be divided so.
     """
     if not hasattr(os, "sched_getaffinity"):
         return [set()] * parallel_runs
@@ -39,8 +39,11 @@ def shares(parallel_runs: int) -> list[set[int]]:
     if parallel_runs > len(there):
         raise ConfigError(f"parallel_runs {parallel_runs}: at most one run for each of this process's "
                           f"{len(there)} processors is allowed")
-    bounds = [i * len(there) // parallel_runs for i in range(parallel_runs + 1)]
-    return [set(there[a:b]) for a, b in pairwise(bounds)]
+    if len(there) % parallel_runs:
+        raise ConfigError(f"parallel_runs {parallel_runs}: it must divide this process's {len(there)} processors, so "
+                          "that all runs have equally many; taskset -c leaves out the others")
+    size = len(there) // parallel_runs
+    return [set(there[start:start + size]) for start in range(0, len(there), size)]
 
 
 def work_on_shares(parts: Sequence[set[int]], work: Callable[[], bool]) -> None:
@@ -73,7 +76,7 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
 
     ``say`` receives each trial's lines, prefixed by its name. ``ended`` is called after each finished trial, by one
     thread at a time. After a failed trial no further one starts, running ones end, and TrialFailed holds the error.
-    Raises ConfigError for more parallel trials than processors.
+    Raises ConfigError as `shares`.
     """
     parts = shares(ablation.config.parallel_runs)
     trials = deque(ablation.missing())

@@ -68,14 +68,11 @@ class Search:
         """Continue variants that were interrupted and try new ones until the budget is spent.
 
         A variant that cannot be trained is stored as failed. After an error no further run starts. Raises TrialFailed
-        after `MAX_FAILURES` of them in a row, TrialInterrupted if a run was interrupted, and ConfigError for shares of
-        different numbers of processors.
+        after `MAX_FAILURES` of them in a row, TrialInterrupted if a run was interrupted, and ConfigError as
+        `five.ablation.parallel.shares`.
         """
         config = self._sweep.config
         parts = parallel.shares(config.parallel_runs)
-        if len({len(part) for part in parts}) > 1:
-            raise ConfigError(f"parallel_runs {config.parallel_runs}: it must divide this process's "
-                              f"{sum(map(len, parts))} processors, so that all runs have equally many")
         study = SweepStudy.open(config, self._sweep.folder, len(parts[0]) or 1)
         interrupted = deque(variant for variant in study.variants() if variant.state == "running")
         self._describe(study)
