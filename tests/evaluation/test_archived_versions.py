@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from dota.spaces import Layout
+from five.agent.compute import torch_threads
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, Plan, migrate_policy
 from five.evaluation.archived_versions import ArchivedVersions, VersionNotArchived, VersionUnreadable
@@ -75,6 +76,14 @@ def test_newest_version_is_loaded_for_evaluation(tmp_path: Path) -> None:
         np.testing.assert_array_equal(tensor.numpy(), tensors[name], err_msg=name)
     with pytest.raises(VersionNotArchived, match="nearest archived versions: 0, 4, 9"):
         ArchivedVersions(folder).load(5)
+
+
+def test_loaded_version_acts_natively_on_several_cores(tmp_path: Path) -> None:
+    """PyTorch has a thread for each core, and `freeze` supports policies only while it has one."""
+    folder = ended_run(tmp_path, versions=(4,))
+    with torch_threads(2):
+        _, policy, _ = ArchivedVersions(folder).load()
+        assert policy.actor is not None and torch.get_num_threads() == 2
 
 
 def test_five_nearest_versions_are_named(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from dota.spaces import Layout
-from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec
+from five.evaluation.match import freeze_for_matches
 from five.evaluation.saved_state import load_record
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.config import RunConfig
@@ -85,7 +85,7 @@ class ArchivedVersions:
         tensors = at_temperature(self._in_present_schema(number, tensors, index.meta), temperature)
         policy = Policy(layout, self.config.model).eval().requires_grad_(False)
         policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
-        freeze(policy)
+        freeze_for_matches(policy)
         return number, policy, dict(index.meta)
 
     def _in_present_schema(self, number: int, tensors: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

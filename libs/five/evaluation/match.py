@@ -20,6 +20,7 @@ from dota.replay import Replay
 from dota.spaces import ActionPart
 from dota.vec_game import BOTS, STATS, TEAMS, Controller, VecGame, Winner
 from five.agent.compute import torch_threads
+from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.ratings import pairs_interval
 
@@ -129,13 +130,19 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
         if contestant.policy is not None and contestant.policy.layout.hash != games.layout.hash:
             raise ValueError(f"{contestant.name} reads layout {contestant.policy.layout.hash}, the game's is "
                              f"{games.layout.hash}")
-    with torch_threads(_threads(first, second)):
+    with torch_threads(_threads(first.policy, second.policy)):
         return _MatchPlayer(games, first, second, plan, seed, greedy, on_game, on_step, record).run()
 
 
-def _threads(*contestants: Contestant) -> int:
-    """Return the number of PyTorch threads that suits the contestants' networks."""
-    sizes = [sum(p.numel() for p in c.policy.parameters()) for c in contestants if c.policy is not None]
+def freeze_for_matches(policy: Policy) -> None:
+    """Compile a policy for the native actor, unless matches play it on several threads of PyTorch."""
+    with torch_threads(_threads(policy)):  # `freeze` supports policies only while PyTorch has one thread
+        freeze(policy)
+
+
+def _threads(*policies: Policy | None) -> int:
+    """Return the number of PyTorch threads that suits these networks."""
+    sizes = [sum(p.numel() for p in policy.parameters()) for policy in policies if policy is not None]
     return 1 if max(sizes, default=0) < MULTITHREAD_PARAMETERS else torch.get_num_threads()
 
 

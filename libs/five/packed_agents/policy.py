@@ -6,11 +6,9 @@ from typing import Any
 import torch
 
 from dota.spaces import Layout
-from five.agent.compute import torch_threads
-from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
-from five.evaluation.match import MULTITHREAD_PARAMETERS
+from five.evaluation.match import freeze_for_matches
 
 
 def policy_of(spec: AgentSpec, tensors: Mapping[str, Any]) -> Policy:
@@ -21,7 +19,5 @@ def policy_of(spec: AgentSpec, tensors: Mapping[str, Any]) -> Policy:
     model = spec.model.model_copy(update={"precision": "float32"})
     policy = Policy(Layout(spec.game), model).eval().requires_grad_(False)
     policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
-    if spec.parameters < MULTITHREAD_PARAMETERS:
-        with torch_threads(1):  # `freeze` supports policies only while PyTorch has one thread
-            freeze(policy)
+    freeze_for_matches(policy)
     return policy
