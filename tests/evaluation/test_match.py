@@ -100,6 +100,25 @@ def test_equal_arguments_give_equal_games() -> None:
     np.testing.assert_array_equal([g.statistics for g in one.games], [g.statistics for g in two.games])
 
 
+def test_parts_of_a_match_sample_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal numbers would make the pairs of two parts alike, and the interval over pairs too narrow."""
+    act, numbers = Policy.act, list[float]()
+
+    def watched(self: Policy, obs: Any, state: Any, *, generator: torch.Generator, **options: Any) -> Any:
+        numbers.append(float(torch.rand(1, generator=generator.clone_state())))
+        return act(self, obs, state, generator=generator, **options)
+
+    monkeypatch.setattr(Policy, "act", watched)
+    game = small_game(max_game_seconds=0.5, start_seconds=-0.5)
+    player, bot = Contestant("a", policy(game, 1)), Contestant.bot("random")
+    firsts: list[float] = []
+    for planned in ([(0, 0), (0, 1)], [(4, 0), (4, 1)], [(4, 1)], [(0, 0)]):
+        numbers.clear()
+        play_planned(game, player, bot, planned, seed=3)
+        firsts.append(numbers[0])
+    assert len(set(firsts)) == 3 and firsts[0] == firsts[3]
+
+
 def test_greedy_play_is_deterministic() -> None:
     game = small_game(max_game_seconds=5.0)
     a = Contestant("a", policy(game, 1))

@@ -32,6 +32,7 @@ OnStep = Callable[[VecGame, int, int], None]
 # an Intel Xeon (torch 2.13.0): 8.9 and 11.5 ms with 0.5 million, 13.4 and 26.3 with 2.9, 140 and 92 with 13.
 MULTITHREAD_PARAMETERS = 5_000_000
 SEED_STREAM = 0x6D61  # keeps the games' seeds apart from other uses of a match's seed
+SAMPLING_STRIDE = 1_000_003  # between the seeds of the policies' choices of two parts of a match
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,10 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
                  seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
                  on_game: Callable[[MatchGame], None] = lambda game: None, on_step: OnStep | None = None,
                  record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
-    """Play the games of ``planned``, each a pair's number and the side of ``first``, as `play` does."""
+    """Play the games of ``planned``, each a pair's number and the side of ``first``, as `play` does.
+
+    They may be a part of a match. Policies sample other random numbers in each part, so that pairs are independent.
+    """
     game = evaluation_game(game)
     plan = deque(planned)
     games = VecGame(game, min(concurrent, len(plan)), seed, threads)
@@ -156,7 +160,8 @@ class _MatchPlayer:
         self._contestants = (first, second)
         self._plan = plan
         self._seed = seed
-        self._generator = torch.Generator().manual_seed(seed)
+        pair, side = plan[0]
+        self._generator = torch.Generator().manual_seed(seed + SAMPLING_STRIDE * (TEAMS * pair + side))
         self._greedy = greedy
         self._on_game = on_game
         self._on_step = on_step
