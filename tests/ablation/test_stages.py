@@ -1,6 +1,7 @@
 """Trials that train in stages: each stage continues the training and adds an evaluation."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from five.ablation import runner
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial
 from five.ablation.evaluation import Anchors, VersionEvaluation
-from five.ablation.runner import FINISHED, RESULT, Ablation
+from five.ablation.runner import FINISHED, RESULT, Ablation, TrialFailed
 from five.agent.ratings import Skill
 
 TRIAL = Trial("base", 3)
@@ -90,6 +91,17 @@ def test_interrupted_evaluation_is_repeated(ablation: Ablation) -> None:
     (place / RESULT).write_text(json.dumps(result))
     ablation.run_trial(TRIAL, lambda text: None, 2)
     assert minutes(ablation) == [2.0, 4.0] and len(trainings(ablation)) == 2
+
+
+def test_training_that_does_not_end_fails_with_its_log(ablation: Ablation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def expire(process: "subprocess.Popen[bytes]", timeout: float, commit: str) -> Conditions:
+        process.wait()
+        raise subprocess.TimeoutExpired(process.args, timeout)
+
+    monkeypatch.setattr(runner, "monitor_process", expire)
+    with pytest.raises(TrialFailed, match=r"^base-seed3: training of 2 minutes was killed after 420 seconds:\n"):
+        ablation.run_trial(TRIAL, lambda text: None, 1)
+    assert ablation.result(TRIAL) is None
 
 
 def test_trial_without_stages_trains_in_one_piece(ablation: Ablation) -> None:

@@ -138,7 +138,7 @@ class Ablation:
             raise TrialFailed(f"{trial.name}: another process trains it: {error}") from None
 
     def _train(self, trial: Trial, minutes: float, say: Callable[[str], None]) -> None:
-        """Train until a run has trained for ``minutes`` altogether."""
+        """Train until a run has trained for ``minutes`` altogether. Raises TrialFailed with the end of its log."""
         folder, done, config = self._folder(trial), self._trained(trial), self.config
         if done >= minutes:
             return  # the evaluation was interrupted
@@ -150,18 +150,28 @@ class Ablation:
                      *sets]
         (folder.path / FINISHED).unlink(missing_ok=True)
         command = launcher([sys.executable, "-m", "five.cli.main", "train", "--minutes", str(minutes - done), *start])
-        log = self.folder / f"{trial.name}.log"
-        with log.open("ab" if done else "wb") as output:
+        with self._log(trial).open("ab" if done else "wb") as output:
             process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, env=_environment())
-            conditions = monitor_process(process, 60 * (minutes - done) + GRACE_SECONDS, source_commit())
+            try:
+                conditions = monitor_process(process, 60 * (minutes - done) + GRACE_SECONDS, source_commit())
+            except subprocess.TimeoutExpired as error:
+                raise self._failure(trial, f"of {minutes - done:g} minutes was killed after {error.timeout:.0f} seconds"
+                                    ) from None
         if process.returncode != 0 or not folder.records.exists():
-            tail = "\n".join(log.read_text(errors="replace", encoding="utf-8").splitlines()[-20:])
-            raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
+            raise self._failure(trial, f"ended with status {process.returncode}")
         if done and (before := _read_json(folder.path / CONDITIONS)):
             conditions = Conditions(**before) + conditions
         replace_text(folder.path / CONDITIONS, json.dumps(conditions.as_dict(), indent=1))
         replace_text(folder.path / FINISHED, str(minutes))
+
+    def _log(self, trial: Trial) -> Path:
+        return self.folder / f"{trial.name}.log"
+
+    def _failure(self, trial: Trial, what: str) -> TrialFailed:
+        """Return the error of a training, with the end of its log."""
+        tail = "\n".join(self._log(trial).read_text(errors="replace", encoding="utf-8").splitlines()[-20:])
+        return TrialFailed(f"{trial.name}: training {what}:\n{tail}")
 
     def _evaluate(self, trial: Trial, say: Callable[[str], None], point: int | None = None) -> None:
         """Evaluate a run and store its result; with ``point`` only its newest version, which is added to the result."""
