@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dota.rule_changes import REVISION
 from five.ablation import page, parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial, read
@@ -153,6 +154,35 @@ def test_another_machine_or_release_is_refused(tmp_path: Path) -> None:
     ablation.description.write_text(json.dumps({**about, "config": {**about["config"], "arms": {}}}))
     with pytest.raises(ConfigError, match="another release"):
         ablation.open()
+
+
+def test_changed_preset_file_is_refused(tmp_path: Path) -> None:
+    """Its remaining runs would train with other values than those that have results."""
+    preset = tmp_path / "own.yaml"
+
+    def ablation() -> Ablation:
+        return Ablation(AblationConfig.model_validate({**SMALL, "preset": str(preset)}), tmp_path / "rates")
+
+    preset.write_text("learning: {ppo_clip: 0.1}\n")
+    ablation().open()
+    preset.write_text("learning: {ppo_clip: 0.3}\n")
+    with pytest.raises(ConfigError, match=r"learning\.ppo_clip of the preset .*own\.yaml was 0\.1, and now it is 0\.3"):
+        ablation().open()
+    ablation().check()  # a report trains nothing
+    preset.write_text("learning: {ppo_clip: 0.1}\n")
+    ablation().open()
+
+
+def test_other_rules_of_the_game_are_refused(tmp_path: Path) -> None:
+    ablation = stored(tmp_path, Trial("base", 1))
+    about = read_description(ablation.description)
+    ablation.description.write_text(json.dumps({**about, "rules": 1}))
+    with pytest.raises(ConfigError, match=f"under revision 1 of the game's rules, and this is revision {REVISION}"):
+        ablation.open()
+    ablation.check()
+    earlier = {key: value for key, value in about.items() if key not in ("rules", "preset")}
+    ablation.description.write_text(json.dumps(earlier))
+    ablation.open()  # of a release that did not store them
 
 
 def test_report_changes_no_description(tmp_path: Path) -> None:

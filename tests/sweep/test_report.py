@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,16 @@ def test_report_changes_no_result(root: Path, capsys: pytest.CaptureFixture[str]
     assert sweep(root / "s.yaml", report_only=True, settings=False, root=root) == 0
     assert capsys.readouterr().out.startswith((place / "table.md").read_text())
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_report_needs_no_equal_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "run_process", judge)
+    description, file = prepare(tmp_path) / "sweep.json", write(tmp_path / "s.yaml", max_variants=1)
+    assert sweep(file, report_only=False, settings=False, root=tmp_path) == 0
+    description.write_text(json.dumps({**json.loads(description.read_text()), "rules": 1}))
+    assert sweep(file, report_only=True, settings=False, root=tmp_path) == 0
+    with pytest.raises(ConfigError, match="under revision 1 of the game's rules"):
+        sweep(file, report_only=False, settings=False, root=tmp_path)
 
 
 def test_report_of_a_sweep_without_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,10 +87,12 @@ class ExperimentConfig(Section):
 
         Raises ConfigError naming ``where`` and each invalid key.
         """
-        return validate(apply_overrides(self._base, overrides({**self.set, **values})), f"{where} on {self.preset}")
+        return validate(apply_overrides(self.preset_values, overrides({**self.set, **values})),
+                        f"{where} on {self.preset}")
 
     @cached_property
-    def _base(self) -> dict[str, Any]:
+    def preset_values(self) -> dict[str, Any]:
+        """The preset's whole configuration."""
         return load(self.preset).model_dump(mode="json", by_alias=True)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dota.rule_changes import REVISION
 from five.ablation.conditions import Conditions, monitor_process
 from five.ablation.config import AblationConfig, Trial
 from five.ablation.evaluation import Anchors, evaluate_run, rate_anchors
@@ -24,9 +25,11 @@ from five.evaluation.archived_versions import ArchivedVersions
 from five.local.run_folder import RunFolder
 from five.local.run_lock import RunInUse, RunLock
 from five.local.run_origin import source_commit
+from five.run.effective import differences
 from five.run.load import ConfigError
 from rapid.atomic_file import replace_text
 from rapid.child_process import launcher
+from rapid.redaction import redact_tree
 
 RESULT, CONDITIONS = "result.json", "conditions.json"
 FINISHED = "finished"  # holds the minutes trained; missing while a training is incomplete
@@ -48,8 +51,8 @@ class Ablation:
     def open(self) -> None:
         """Create the folder, or open it to run further trials. The description becomes that of this ablation.
 
-        Raises ConfigError as `check` does, and for a folder that another kind of machine began: its minutes would not
-        compare.
+        Raises ConfigError as `check` and `require_same_source` do, and for a folder that another kind of machine began:
+        its minutes would not compare.
         """
         if self.description.exists():
             known, here = read_description(self.description)["machine"], machine()
@@ -196,12 +199,15 @@ class Ablation:
 def open_folder(description: Path, config: ExperimentConfig, begun: Collection[str] = ()) -> None:
     """Create an experiment's folder with its description, or open it and replace the description's configuration.
 
-    ``begun``: names of the variants with results. Raises ConfigError as `require_same` does.
+    ``begun``: names of the variants with results. Raises ConfigError as `require_same` and `require_same_source`.
     """
     description.parent.mkdir(parents=True, exist_ok=True)
     if not description.exists():
         write_description(description, config)
-    elif require_same(description, config, begun)["digest"] != config.digest:
+        return
+    known = require_same(description, config, begun)
+    require_same_source(description, config, known)
+    if known["digest"] != config.digest:
         write_description(description, config)
 
 
@@ -219,9 +225,27 @@ def require_same(description: Path, config: ExperimentConfig, begun: Collection[
     return known
 
 
+def require_same_source(description: Path, config: ExperimentConfig, known: Mapping[str, Any]) -> None:
+    """Raise ConfigError if the preset or the game's rules have changed since the description ``known``: further runs
+    would not compare with its results. Descriptions of earlier releases hold neither, and pass."""
+    rules = known.get("rules", REVISION)
+    if rules != REVISION:
+        raise ConfigError(f"{description.parent} was begun under revision {rules} of the game's rules, and this is "
+                          f"revision {REVISION}: finish it with commit {known['commit']}, or change the file's name "
+                          "key")
+    before, now = known.get("preset", {}), redact_tree(config.preset_values)
+    for section in sorted((before.keys() & now.keys()) - {"name"}):
+        for key, old, new in differences(section, before[section], now[section]):
+            if old is not None and new is not None:  # else a release has added or removed the key
+                raise ConfigError(f"{description.parent} was begun when {key} of the preset {config.preset} was {old}, "
+                                  f"and now it is {new}: undo that change, or change the file's name key")
+
+
 def write_description(description: Path, config: ExperimentConfig) -> None:
-    """Write an experiment's description: its configuration, the commit and the machine."""
-    about = {"digest": config.digest, "config": config.model_dump(mode="json"), "commit": source_commit(),
+    """Write an experiment's description: its configuration, its preset's values, the rules, the commit and the
+    machine."""
+    about = {"digest": config.digest, "config": config.model_dump(mode="json"),
+             "preset": redact_tree(config.preset_values), "rules": REVISION, "commit": source_commit(),
              "machine": machine()}
     replace_text(description, json.dumps(about, indent=1))
 

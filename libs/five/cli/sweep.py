@@ -40,7 +40,10 @@ def sweep(file: Path, report_only: bool, settings: bool, root: Path = ROOT) -> i
     folder = SweepFolder(config, root / FOLDER / config.name)
     if settings:
         return print_winner(folder)
-    folder.open()
+    if report_only and folder.description.exists():
+        folder.check()
+    else:
+        folder.open()
     if not report_only:
         with FileLock(folder.folder / "lock", str(folder.folder), "wait until that `five sweep` has ended, or end it"):
             Search(folder, say, lambda: write_partial(folder)).run()

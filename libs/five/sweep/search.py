@@ -13,7 +13,7 @@ from typing import Any
 from five.ablation import parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial
-from five.ablation.runner import Ablation, TrialFailed, evaluated_points, open_folder, write_description
+from five.ablation.runner import Ablation, TrialFailed, evaluated_points, open_folder, require_same, write_description
 from five.run.load import ConfigError
 from five.sweep.config import SweepConfig
 from five.sweep.objective import version_objective
@@ -29,8 +29,13 @@ class SweepFolder:
         self.config, self.folder = config, folder
 
     def open(self) -> None:
-        """Create the folder. Raises ConfigError if it holds another sweep."""
+        """Create the folder, or open it to run further variants. Raises ConfigError as
+        `five.ablation.runner.open_folder`."""
         open_folder(self.description, self.config)
+
+    def check(self) -> None:
+        """Raise ConfigError if the folder holds another sweep."""
+        require_same(self.description, self.config)
 
     @property
     def description(self) -> Path:
