@@ -9,7 +9,7 @@ from pydantic import Field
 from five.ablation import experiment
 from five.ablation.experiment import ExperimentConfig, read_file
 from five.run.config import RunConfig
-from five.run.load import ConfigError
+from five.run.load import ConfigError, rename
 
 
 class AblationConfig(ExperimentConfig):
@@ -74,12 +74,14 @@ class Trial(NamedTuple):
 def read(path: Path) -> AblationConfig:
     """Return the ablation of a file, with every variant validated.
 
-    Raises ConfigError naming each invalid key, or two variants that are the same.
+    Raises ConfigError naming each invalid key, a variant whose name no run may have, or two variants that are the same.
     """
     config = read_file(path, AblationConfig, "ablation")
     seen: dict[str, str] = {}
     for variant in config.variants:
-        same = seen.setdefault(config.run_config(variant).model_dump_json(), variant)
+        run = config.run_config(variant)
+        rename(run, Trial(variant, max(config.seeds)).name)
+        same = seen.setdefault(run.model_dump_json(), variant)
         if same != variant:
             raise ConfigError(f"{path}: variants.{variant} has the settings of variants.{same}; a preset may have "
                               "these values already (`five config KEY`)")

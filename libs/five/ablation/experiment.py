@@ -42,6 +42,8 @@ class EvaluationConfig(Section):
         for name in self.against:
             if name not in BOTS:
                 raise ValueError(f"against {name!r}: allowed are {', '.join(BOTS)}")
+        if len(set(self.against)) != len(self.against):
+            raise ValueError("against must be unique")
         if "random" not in self.against:
             raise ValueError("against must contain random, which is the rating's zero")
         return self
