@@ -12,7 +12,7 @@ from five.ablation import page, parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial, read
 from five.ablation.evaluation import Anchors, evenly_spaced
-from five.ablation.runner import RESULT, Ablation, TrialFailed, read_description
+from five.ablation.runner import RESULT, Ablation, TrialFailed, read_description, summarize_training
 from five.agent.ratings import Skill
 from five.cli.ablate import ablate, collect
 from five.local.run_lock import FileLock, RunInUse, RunLock
@@ -209,6 +209,13 @@ def test_evaluated_versions_are_evenly_spaced() -> None:
     assert [r["version"] for r in evenly_spaced(rows, range(9), 4)] == [4, 7, 8]
     assert [r["version"] for r in evenly_spaced(rows, [0, 3, 7], 2)] == [3, 7]
     assert evenly_spaced(rows, [], 2) == []
+
+
+def test_hero_steps_a_second_leave_out_the_first_version() -> None:
+    """Its record has the hero-steps at its end, and its seconds include the start."""
+    rows = [{"version": n, "seconds": seconds, "hero_steps": steps, "reuse": 1.0, "staleness_mean": 0.0, "entropy": 2.0}
+            for n, seconds, steps in ((1, 30.0, 500), (2, 10.0, 1500), (3, 10.0, 2500))]
+    assert summarize_training(rows)["hero_steps_per_second"] == pytest.approx(100.0)
 
 
 def test_trial_with_a_result_is_not_run_again(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def summarize_training(versions: list[dict[str, Any]]) -> dict[str, float]:
     if not versions:
         return {}
     last = versions[-1]
-    seconds = sum(v["seconds"] for v in versions)
+    seconds = sum(v["seconds"] for v in versions[1:])  # in which the hero-steps after the first record came
 
     def mean(key: str) -> float:
         rows = [(v[key], v["seconds"]) for v in versions if v.get(key) is not None]
