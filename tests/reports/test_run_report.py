@@ -80,7 +80,7 @@ def test_page_is_rebuilt_with_a_newer_script(program: Path, tmp_path: Path) -> N
     plain = page(hostile, None, tmp_path / "absent")
     assert "make console" in plain and rebuild_page(plain, program) == page(hostile, None, program)
     filmed = page(hostile, Film("version-7", b"film"), program)
-    assert rebuild_page(filmed, program) == filmed
+    assert rebuild_page(filmed, program) == rebuild_page(filmed, tmp_path / "absent") == filmed  # the film is kept
     with pytest.raises(ValueError, match="not a report"):
         rebuild_page("<p>another page</p>", program)
 

@@ -70,11 +70,14 @@ def page(data: Mapping[str, Any], film: Film | None = None, program: Path = PROG
 
 
 def rebuild_page(text: str, program: Path = PROGRAM) -> str:
-    """Return a report's page rendered again from its data with today's script. Raises ValueError for another page."""
+    """Return a report's page rendered again from its data with today's script; the same page if there is no script,
+    because a plain page would lose charts and film. Raises ValueError for another page."""
     blocks = dict(re.findall(r'<script type="[a-z/]+" id="(run|film)">([^<]*)</script>', text))
     try:
         data = json.loads(blocks["run"])
         kept, encoded = data.pop("film"), blocks["film"]
+        if not _text(program / "report.js"):
+            return text
         return page(data, Film(kept["name"], base64.b64decode(encoded)) if kept and encoded else None, program)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"the page is not a report of five train ({error!r})") from None
