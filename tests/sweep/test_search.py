@@ -63,6 +63,17 @@ def test_search_begins_with_the_own_values_of_the_preset(place: Path) -> None:
     assert first.overrides == {RATE: 1e-3, BATCH: 48} and first.state == "complete"
 
 
+def test_own_values_of_the_preset_are_confirmed_once(place: Path) -> None:
+    changes: dict[str, Any] = {"search": {RATE: SMALL["search"][RATE], BATCH: {"choices": [16, 48]}}}
+    variants = search(place, max_variants=3, pruner={"kind": "none"}, **changes)
+    folder = SweepFolder(SweepConfig.model_validate({**SMALL, **changes}), place)
+    assert variants[0].overrides == folder.config.default_values()
+    confirmation = folder.confirmation(variants)
+    assert confirmation is not None
+    assert sorted(confirmation.config.variants) == ["default", "v1", "v2"]
+    assert folder.confirmation(variants[:1]) is None
+
+
 def test_without_pruner_all_seeds_of_all_variants_run(place: Path) -> None:
     variants = search(place, pruner={"kind": "none"}, max_variants=3)
     assert [variant.state for variant in variants] == ["complete"] * 3

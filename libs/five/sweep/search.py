@@ -53,9 +53,11 @@ class SweepFolder:
         return sum(Conditions(**result["conditions"]).core_hours for result in results if result)
 
     def confirmation(self, variants: list[Variant]) -> Ablation | None:
-        """Return the ablation of the best variants with new seeds, or None if no variant has finished."""
-        config = self.config.confirmation
-        best = {variant.name: variant.overrides for variant in ranked(variants)[:config.best]}
+        """Return the ablation of the best variants with new seeds, or None without one. A variant of the preset's own
+        values is not among them, because the ablation's baseline has these values."""
+        config, own = self.config.confirmation, self.config.default_values()
+        others = [variant for variant in ranked(variants) if variant.overrides != own]
+        best = {variant.name: variant.overrides for variant in others[:config.best]}
         return Ablation(self.config.ablation(best, config.seeds), self.folder) if best else None
 
 
