@@ -135,19 +135,55 @@ def test_offline_games_keep_the_runs_own_ratings(tmp_path: Path) -> None:
     assert {s.player: s.games for s in again.standings()}["version-4"] == 2
 
 
-def test_pairings_have_seeds_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = ended_run(tmp_path, versions=(0, 4))
-    archive, said, seeds = ArchivedVersions(folder), list[str](), list[int]()
+Seeds = dict[tuple[str, str, int], set[int]]
+
+
+@pytest.fixture
+def seeds(monkeypatch: pytest.MonkeyPatch) -> Seeds:
+    """The seeds with which the games of each pair were played, by both players and the pair's number."""
+    found: Seeds = {}
 
     def planned(game: GameConfig, first: Contestant, second: Contestant, plan: list[tuple[int, int]], seed: int,
                 **options: Any) -> PairedMatch:
-        seeds.append(seed)
+        for pair, _ in plan:
+            found.setdefault((first.name, second.name, pair), set()).add(seed)
         return play_planned(game, first, second, plan, seed, **options)
 
     monkeypatch.setattr("five.evaluation.ladder.play_planned", planned)
-    play(archive, 4, None, said.append)
-    assert len(set(seeds)) == len(seeds) >= 3 and all(0 <= seed < 2**32 for seed in seeds)
+    return found
+
+
+def test_pairings_have_seeds_of_their_own(tmp_path: Path, seeds: Seeds) -> None:
+    folder, said = ended_run(tmp_path, versions=(0, 4)), list[str]()
+    play(ArchivedVersions(folder), 4, None, said.append)
+    by_pairing: dict[tuple[str, str], set[int]] = {}
+    for (first, second, _), used in seeds.items():
+        by_pairing.setdefault((first, second), set()).update(used)
+    numbers = [number for used in by_pairing.values() for number in used]
+    assert len(set(numbers)) == len(numbers) == len(by_pairing) >= 3
+    assert all(0 <= number < 2**32 for number in numbers)
     assert {line.split(":")[0] for line in said} >= {"version-0 against random", "version-4 against random"}
+
+
+def test_interrupted_pair_keeps_its_seed(tmp_path: Path, seeds: Seeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both games of a pair have the same heroes and map events, also if the command is interrupted between them."""
+    archive = ArchivedVersions(ended_run(tmp_path, versions=(4,)))
+    write, left = Journal.write, 5  # zero, trial, and three of four games
+
+    def breaking(self: Journal, rows: dict[str, Any]) -> None:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        write(self, rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "write", breaking)
+        with pytest.raises(KeyboardInterrupt):
+            play(archive, 4, None, lambda text: None)
+    play(archive, 4, None, lambda text: None)
+    assert seeds.keys() == {("version-4", "random", 0), ("version-4", "random", 1)}
+    assert all(len(used) == 1 for used in seeds.values())
 
 
 def test_second_rating_process_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Ratings of archived versions, played in this process on the scale of the run's evaluator."""
 
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ class OfflineLadder:
         """
         player = player_name(version)
         config = self._config.model_copy(update={"games_per_rating": games, "first_rating_games": games})
-        ladder = Ladder(config, archive.config.seed + SEED_OFFSET)
+        ladder = Ladder(config)  # its games' seeds are those of `_play_round`
         opened = self._journal.rows.get("open")
         fresh = {n: r for n, r in self._rows.items() if n != f"{RATED}{player}"}
         if opened is not None and opened["player"] not in (player, "anchors"):  # another player's, of an earlier call
@@ -102,7 +103,9 @@ class OfflineLadder:
             def record(replay: Replay, final: int, path: Path = path) -> None:
                 replay.save(path, final)
 
-            match = play_planned(archive.config.game, first, second, list(ids), games[0].seed % 2**32, on_game=on_game,
+            # Of the pairing, not of its first open game: a pair that was interrupted between its games keeps its seed.
+            seed = zlib.crc32(f"{archive.config.seed + SEED_OFFSET}/{names[0]}/{names[1]}".encode())
+            match = play_planned(archive.config.game, first, second, list(ids), seed, on_game=on_game,
                                  record=record if wanted else None)
             won, drawn, lost = match.counts
             say(f"{names[0]} against {names[1]}: {won} won, {drawn} drawn, {lost} lost")
