@@ -36,12 +36,15 @@ class PlayWorkload:
 
 @dataclass
 class _PlayerMeasurements:
-    """Measurements of a player: delays of commands in seconds, bytes and frames of the stream."""
+    """Measurements of a player: delays of commands in seconds, bytes and frames of the stream, and their rates a second
+    of wall clock while commands were sent."""
 
     sent: dict[int, float] = field(default_factory=dict)
     delays: list[float] = field(default_factory=list)
     bytes: int = 0
     frames: int = 0
+    bytes_per_second: float = 0.0
+    frames_per_second: float = 0.0
     late_frames: int = 0
 
 
@@ -55,17 +58,17 @@ class _NoAgents:
 def measure(size: PlayWorkload = PlayWorkload()) -> list[BenchmarkRow]:
     """Return the rows ``play.*``: delay of commands, bytes of a player's stream, and processor time of a second of a
     game with one player. The reference is a game of bots alone, and an idle service."""
-    felt, spent = asyncio.run(_play(size, True))
+    measured, spent = asyncio.run(_play(size, True))
     _, alone = asyncio.run(_play(size, False))
     idle = asyncio.run(_idle(size.seconds / 3))
-    conditions = machine(mode=size.game.mode, seconds=size.seconds, orders=len(felt.delays))
-    delays = sorted(felt.delays)
+    conditions = machine(mode=size.game.mode, seconds=size.seconds, orders=len(measured.delays))
+    delays = sorted(measured.delays)
     return [
         row("play.delay.p50", 1e3 * statistics.median(delays), "ms", 1e3 * FRAME_SECONDS, conditions),
         row("play.delay.p99", 1e3 * float(np.quantile(delays, 0.99)), "ms", 1e3 * FRAME_SECONDS, conditions),
-        row("play.bytes", felt.bytes / size.seconds, "bytes/s", None, conditions),
-        row("play.frames", felt.frames / size.seconds, "frames/s", 1 / FRAME_SECONDS, conditions),
-        row("play.late", felt.late_frames, "late frames", None, conditions),
+        row("play.bytes", measured.bytes_per_second, "bytes/s", None, conditions),
+        row("play.frames", measured.frames_per_second, "frames/s", 1 / FRAME_SECONDS, conditions),
+        row("play.late", measured.late_frames, "late frames", None, conditions),
         row("play.processor", 1e3 * spent, "ms of processor a second", 1e3 * alone, conditions),
         row("play.idle", 1e3 * idle, "ms of processor a second", None, conditions)]
 
@@ -92,40 +95,42 @@ async def _play(size: PlayWorkload, joined: bool) -> tuple[_PlayerMeasurements, 
     server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
     client = PlayClient(f"127.0.0.1:{server.port}", RPC, "bench")
     opened = await client.open("bench", 0, [0], mates="scripted-hard", against="scripted-hard", seed=1)
-    felt = _PlayerMeasurements()
+    measured = _PlayerMeasurements()
     player = client.join(opened.game, "bench") if joined else None
-    reading = asyncio.create_task(_read(player, felt)) if player is not None else None
+    reading = asyncio.create_task(_read(player, measured)) if player is not None else None
     await asyncio.sleep(WARM_SECONDS)
-    felt.bytes = felt.frames = 0
+    measured.bytes = measured.frames = 0
     began, spent = time.perf_counter(), time.process_time()
     n = 0
     while (passed := time.perf_counter() - began) < size.seconds:
         if player is not None:
             n += 1
-            felt.sent[n] = time.perf_counter()
+            measured.sent[n] = time.perf_counter()
             x = 20_000 + (n % 8) * 500
             await player.send(play_pb2.JoinRequest(order=play_pb2.Order(
                 n=n, kind="move", at=play_pb2.MapPoint(x=x, y=x), slot=-1, to=-1)))
         # Without a fixed phase to the game's frames, as a person's keys.
         await asyncio.sleep(max(0.0, n / size.orders_per_second - passed) if player is not None else 0.1)
-    spent = (time.process_time() - spent) / (time.perf_counter() - began)
-    await asyncio.sleep(0.2)
+    wall = time.perf_counter() - began
+    spent = (time.process_time() - spent) / wall
+    measured.bytes_per_second, measured.frames_per_second = measured.bytes / wall, measured.frames / wall
+    await asyncio.sleep(0.2)  # for the last acknowledgements
     if reading is not None and player is not None:
         player.leave()
         reading.cancel()
     await client.close()
     await service.drain()
     await server.stop(0)
-    return felt, spent
+    return measured, spent
 
 
-async def _read(player: GameConnection, felt: _PlayerMeasurements) -> None:
+async def _read(player: GameConnection, measured: _PlayerMeasurements) -> None:
     async for response in player:
         what = response.WhichOneof("what")
         if what == "frame":
-            felt.bytes += len(response.frame)
-            felt.frames += 1
+            measured.bytes += len(response.frame)
+            measured.frames += 1
         elif what == "ack" and response.ack.ok:
-            felt.delays.append(time.perf_counter() - felt.sent[response.ack.n])
+            measured.delays.append(time.perf_counter() - measured.sent[response.ack.n])
         elif what == "state":
-            felt.late_frames = response.state.late_frames
+            measured.late_frames = response.state.late_frames
