@@ -123,7 +123,9 @@ def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], c
     game = evaluated_game(config.run_config(config.baseline).game, archive.config.game)
     chosen = evenly_spaced(records, archive.numbers(), points or evaluation.points)
     if not chosen:
-        raise ValueError(f"{archive.folder.path}: no version of the run is archived, so none can be evaluated")
+        raise ValueError(f"{archive.folder.path}: none of the run's {len(records)} versions is archived, so none can "
+                         "be evaluated: archived are those whose number is a multiple of store.archive_every "
+                         f"({archive.config.store.archive_every}); set a smaller one, or more minutes")
     evaluated = []
     for record in chosen:
         number, policy, _ = archive.load(record["version"])

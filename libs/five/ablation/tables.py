@@ -27,6 +27,9 @@ AXIS_NOTES = {
     "wall clock": "By wall clock: the effect of equally many minutes on this machine. Playing and learning share its "
                   "processors, so a variant that plays less has more of them for learning. Other programs take "
                   "processors too. The axis compares configurations on such a machine, not the value of samples."}
+LAST = ("Each run's last archived version is evaluated, at these minutes. Versions are archived whose number is a "
+        "multiple of store.archive_every, so a variant that makes few versions is evaluated earlier in its time; 1 "
+        "archives all.")
 METHOD = (
     "Means over seeds with their 95 % intervals (Student's t), in all tables; no interval with one seed. All runs "
     "are on one scale, fitted to all games of all evaluated versions, random play at 0. A short run wins nearly all "
@@ -77,12 +80,13 @@ def common_point_table(config: AblationConfig, results: AblationResults, name: s
 
 
 def final_table(config: AblationConfig, results: AblationResults) -> ResultTable:
-    """Return the table of the runs' last versions: after equal wall clock, at different versions and samples."""
-    columns: list[Column] = [("version", lambda run: float(run.last.number))]
+    """Return the table of the runs' last archived versions: after about equal wall clock, at different versions and
+    samples."""
+    columns: list[Column] = [("version", lambda run: float(run.last.number)), ("minutes", lambda run: run.last.minutes)]
     columns += [(title, _at_last_version(metric)) for title, metric in _metrics(config)]
     columns += [(f"score against {bot}", _at_last_version(partial(EvaluatedVersion.score, opponent=bot)))
                 for bot in config.evaluation.against]
-    notes = [AXIS_NOTES["wall clock"] + _statistics_note(config), METHOD]
+    notes = [AXIS_NOTES["wall clock"] + _statistics_note(config), LAST, METHOD]
     left_out = [name for name in ("versions", "samples") if not _has_common_point(results, name)]
     if left_out:
         notes.append(f"No table by {' or '.join(left_out)}: the runs' evaluated versions share no point there, or "
