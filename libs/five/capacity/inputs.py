@@ -50,7 +50,7 @@ REDIS_FETCH_BF16 = Input(11, "fetches/s", "here", "the same in bf16")
 REDIS_SET = Input(6e-6, "s", "here", "CPU time of Redis for one write of 700 bytes, append-only file on")
 REDIS_BEAT = Input(37e-6, "s", "here", "CPU time of Redis for one heartbeat: a function that renews a lease of 700 "
                    "bytes and its entry in the index (`five bench load`)")
-REDIS_LOOK = Input(1.8e-6, "s", "here", "the same for reading one lease, all leases in one exchange")
+REDIS_LEASE_READ = Input(1.8e-6, "s", "here", "the same for reading one lease, all leases in one exchange")
 BLOB_BYTES = Input(50e6, "bytes/s", "assumed", "rate of one writer to the blob store "
                    "(blobs.megabytesPerSecond)")
 STREAM_SMALL = Input(2_100, "messages/s", "here", "round trips on gRPC streams of 64 KB into one Python process")

@@ -34,8 +34,8 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         bfloat16 = config.store.publish_dtype == "bfloat16"
     requests = c.played_steps / c.request_rows
     unroll = config.learning.lstm_unroll_length
-    asked = c.played_steps * c.team_step_bytes
-    answered = c.played_steps * (c.heroes * ACTION_BYTES + c.state_bytes / unroll)
+    observation_bytes = c.played_steps * c.team_step_bytes
+    action_bytes = c.played_steps * (c.heroes * ACTION_BYTES + c.state_bytes / unroll)
     segments = c.learned_steps / c.segment_steps
     version = c.parameter_bytes / (2 if bfloat16 else 1)
     fetches = readers(c) / c.version_seconds
@@ -47,13 +47,13 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     beats = processes / config.lifecycle.heartbeat_seconds
     receivers = len(assigned_ranks(0, c.rollouts, c.optimizers, config.services.rollout.optimizers_per_process))
     return [
-        Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
+        Link("games <-> rollout", c.played_steps / c.request_rows, observation_bytes, c.rollouts,
              c.played_steps / c.rollouts / c.rollout_max_rate, True),
-        Link("rollout -> inference, observations", requests, asked, c.inference,
-             max(requests / c.inference / inputs.STREAM_SMALL.value, asked / c.inference / inputs.STREAM_LARGE.value),
+        Link("rollout -> inference, observations", requests, observation_bytes, c.inference,
+             max(requests / inputs.STREAM_SMALL.value, observation_bytes / inputs.STREAM_LARGE.value) / c.inference,
              True),
-        Link("inference -> rollout, actions and states", requests, answered, c.inference,
-             answered / c.inference / inputs.STREAM_LARGE.value, True),
+        Link("inference -> rollout, actions and states", requests, action_bytes, c.inference,
+             action_bytes / c.inference / inputs.STREAM_LARGE.value, True),
         Link("rollout -> optimizer, segments", segments, segments * c.segment_bytes, c.optimizers,
              segments / c.optimizers * intake_seconds(c.segment_bytes), True),
         Link("streams rollout -> optimizer", c.rollouts * receivers, 0.0, c.optimizers, None, True),

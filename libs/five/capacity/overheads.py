@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from five.capacity import inputs
 from five.capacity.cluster_sizes import FLOAT, RERUN_PARAMETERS, Cluster
 
-LOOKS = 2.0  # reads of all leases a second: the controller's reconcile loop and its metrics page
+LEASE_READS = 2.0  # reads of all leases a second: the controller's reconcile loop and its metrics page
 CHECKPOINT = 4.0  # times the parameters' bytes: parameters, Adam's two moments, the clip's second moments
 
 
@@ -42,5 +42,6 @@ def overheads(c: Cluster) -> Overheads:
     between = max(config.services.optimizer.checkpoint_every_versions * c.version_seconds, checkpoint)
     leases = c.rollouts + c.inference + c.optimizers + 3
     renewing = leases / config.lifecycle.heartbeat_seconds * inputs.REDIS_BEAT.value
+    reading = LEASE_READS * leases * inputs.REDIS_LEASE_READ.value
     return Overheads(c.rollouts, c.game_cores, publishing, publishing / c.version_seconds, checkpoint, versions,
-                     between + publishing + checkpoint, leases, renewing + LOOKS * leases * inputs.REDIS_LOOK.value)
+                     between + publishing + checkpoint, leases, renewing + reading)

@@ -19,7 +19,7 @@ from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
 from five.services.controller.autoscaler.signals import Signals
 
 STEP = 5.0  # seconds of one step of the simulation
-LOOK = 15.0  # services.controller.autoscaler.interval_seconds
+INTERVAL = 15.0  # services.controller.autoscaler.interval_seconds
 WINDOW = 60.0  # services.controller.autoscaler.window_seconds
 GROUP_OPTIMIZER_BATCHES = 4.0  # buffer.admission_batches
 SETTLED = 0.9  # share of the optimizers' full speed
@@ -29,7 +29,7 @@ SETTLED = 0.9  # share of the optimizers' full speed
 class _Pods:
     """Pods of one kind: the requested number, and those that run or start."""
 
-    asked: int
+    requested: int
     cohorts: list[tuple[float, float]]  # (start time, number of pods)
 
     def live(self, now: float) -> float:
@@ -41,9 +41,9 @@ class _Pods:
         return sum(count * min(max((now - since - delay) / ramp, 0.0), 1.0) for since, count in self.cohorts
                    if since <= now)
 
-    def follow(self, asked: int, now: float, boot: float) -> None:
-        self.asked = asked
-        missing = asked - sum(count for _, count in self.cohorts)
+    def follow(self, requested: int, now: float, boot: float) -> None:
+        self.requested = requested
+        missing = requested - sum(count for _, count in self.cohorts)
         if missing > 0:
             self.cohorts.append((now + boot, missing))
         while missing < 0:  # the youngest are removed first
@@ -140,15 +140,15 @@ class Simulation:
         self._window: deque[StepSample] = deque(maxlen=int(WINDOW / STEP))
         self._flows: dict[tuple[float, float, float], Throughput] = {}
         self._backlog = 0.0
-        self._looked = 0.0
+        self._decided_at = 0.0
 
     def advance(self, seconds: float, each: Callable[["Simulation"], None] | None = None) -> None:
         """Simulate ``seconds``."""
         end = self.now + seconds
         while self.now < end:
             self._step()
-            if self.now - self._looked >= LOOK:
-                self._looked = self.now
+            if self.now - self._decided_at >= INTERVAL:
+                self._decided_at = self.now
                 self._run_autoscaler()
             if each is not None:
                 each(self)
@@ -167,12 +167,12 @@ class Simulation:
         delivering = self.pods["rollout"].ramped(now, 0.0, max(segment, STEP)) / max(rollouts, 1e-9)
         unroll = c.config.learning.lstm_unroll_length
         made = possible.rate * c.trained_share * delivering / unroll * STEP
-        room = GROUP_OPTIMIZER_BATCHES * c.config.learning.batch_samples * c.optimizers * self.optimizers
+        capacity = GROUP_OPTIMIZER_BATCHES * c.config.learning.batch_samples * c.optimizers * self.optimizers
         # Segments of the other optimizers do not help the one with the fewest: they fill their buffers and hold intake.
         usable = made * worst_feed(int(rollouts), round(c.optimizers * self.optimizers),
                                    c.config.services.rollout.optimizers_per_process)
         consumed = 0.0 if held else min(self._backlog + usable, demand * STEP)
-        throttled = (max(self._backlog + usable - consumed - room, 0.0) + made - usable) / made if made else 0.0
+        throttled = (max(self._backlog + usable - consumed - capacity, 0.0) + made - usable) / made if made else 0.0
         received = made * (1 - throttled)
         self._backlog += received - consumed
         actual = self._flow(rollouts, servers, possible.rate * (1 - throttled)) if throttled else possible
@@ -181,7 +181,7 @@ class Simulation:
             0.0 if held else 1 - consumed / (demand * STEP), throttled,
             actual.queue, actual.rate, actual.busy, servers))
         self.now += STEP
-        self.trace.append((self.now, self.pods["rollout"].asked, self.pods["inference"].asked,
+        self.trace.append((self.now, self.pods["rollout"].requested, self.pods["inference"].requested,
                            consumed / (demand * STEP)))
 
     def _flow(self, rollouts: float, servers: float, most: float = float("inf")) -> Throughput:
@@ -197,7 +197,7 @@ class Simulation:
             self._window.clear()
             self.scaler.reset()
             return
-        decisions = self.scaler.decide(self.now, self._signals(), {k: p.asked for k, p in self.pods.items()})
+        decisions = self.scaler.decide(self.now, self._signals(), {k: p.requested for k, p in self.pods.items()})
         for decision in decisions:
             if decision.changes:
                 self.decisions.append((self.now, decision))
@@ -252,7 +252,7 @@ def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Simulation], N
         run.advance(6 * 3600)
         event(run)
     began, index = run.now, len(run.trace)
-    before = (run.pods["rollout"].asked, run.pods["inference"].asked)
+    before = (run.pods["rollout"].requested, run.pods["inference"].requested)
     run.advance(hours * 3600)
     seen = run.trace[index:]
     slow = [at for at, _, _, speed in seen if speed < SETTLED]
@@ -262,7 +262,7 @@ def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Simulation], N
         (a.after > a.before) != (b.after > b.before)
         for kind in ("rollout", "inference")
         for a, b in zip(*(lambda found: (found, found[1:]))([d for _, d in changes if d.kind == kind]), strict=False))
-    after = (run.pods["rollout"].asked, run.pods["inference"].asked)
+    after = (run.pods["rollout"].requested, run.pods["inference"].requested)
     return ScenarioResult(before, after, recovered, changes[-1][0] - began if changes else 0.0,
                           max(rollouts for _, rollouts, _, _ in seen) / max(after[0], before[0]) - 1, turns,
                           min(speed for *_, speed in seen), seen[-1][3])
