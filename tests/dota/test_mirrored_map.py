@@ -55,7 +55,7 @@ def test_neither_side_wins_more_often(tmp_path: Path) -> None:
     """A thousand quick games of the strongest bot against itself, few of them drawn: the share's standard deviation is
     1.6 %."""
     with games_on_it(tmp_path):
-        games = play(quick_game_config(), "scripted-hard", "scripted-hard", GAMES, seed=1, concurrent=16, look=False)
+        games = play(quick_game_config(), "scripted-hard", "scripted-hard", GAMES, seed=1, concurrent=16, observe=False)
     radiant, dire = (sum(game.winner == side for game in games) for side in (Winner.RADIANT, Winner.DIRE))
     assert radiant + dire > 0.95 * GAMES
     assert 0.45 < radiant / (radiant + dire) < 0.55

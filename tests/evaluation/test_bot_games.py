@@ -31,7 +31,7 @@ def lane() -> list[BotGameRecord]:
                                                  "max_game_seconds": 300.0})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bot_games, "MARKS", (1, 2))
-        patched.setattr(bot_games, "LOOK_SECONDS", 30.0)
+        patched.setattr(bot_games, "OBSERVE_SECONDS", 30.0)
         return play(game, "scripted-hard", "random", 1, seed=4, concurrent=2)
 
 
@@ -47,7 +47,7 @@ def test_bots_swap_sides_in_each_pair(lane: list[BotGameRecord]) -> None:
 def test_marks_hold_the_statistics_of_their_minute(lane: list[BotGameRecord]) -> None:
     game = full_game_config().model_copy(update={"heroes_per_team": 1, "hero_pool": ["sniper"], "mirror_match": True,
                                                  "max_game_seconds": 60.0})
-    ended = play(game, "scripted-hard", "random", 1, seed=4, look=False)
+    ended = play(game, "scripted-hard", "random", 1, seed=4, observe=False)
     for whole, first_minute in zip(lane, ended, strict=True):
         for team, before in zip(whole.teams, first_minute.teams, strict=True):
             one, two = team.marks[1], team.marks[2]
@@ -77,10 +77,10 @@ def test_first_purchases_are_timed(lane: list[BotGameRecord]) -> None:
         assert 0 < minutes[0] <= 5 and minutes[0] * 60 == pytest.approx(round(minutes[0] * 2) * 30, abs=1)
 
 
-def test_without_a_look_only_results_are_recorded() -> None:
+def test_without_observation_only_results_are_recorded() -> None:
     seen: list[BotGameRecord] = []
-    (game,) = play(short(40.0), "scripted", "scripted", 1, look=False, on_game=seen.append)
-    assert seen == [game] == play(short(40.0), "scripted", "scripted", 1, seed=0, look=False)
+    (game,) = play(short(40.0), "scripted", "scripted", 1, observe=False, on_game=seen.append)
+    assert seen == [game] == play(short(40.0), "scripted", "scripted", 1, seed=0, observe=False)
     assert game.seconds == pytest.approx(40) and game.first_tower is None
     assert all(not team.marks and not team.items and team.towers_lost == 0 for team in game.teams)
 
@@ -112,10 +112,10 @@ def test_score_is_of_the_first_bot(winner: Winner, side: int, score: float) -> N
 
 
 def test_aegis_is_counted_once_for_the_team() -> None:
-    watch = _GameObserver()
+    observer = _GameObserver()
     for minute, taken in enumerate(([0, 0], [1, 0], [0, 0.5], [0, 0], [1, 0])):
-        watch.count_aegis(np.array(taken, np.float32), 60.0 * minute)
-    assert [(team.roshans, team.first_roshan) for team in watch.teams] == [(2, 60), (1, 120)]
+        observer.count_aegis(np.array(taken, np.float32), 60.0 * minute)
+    assert [(team.roshans, team.first_roshan) for team in observer.teams] == [(2, 60), (1, 120)]
 
 
 def test_quick_games_are_short_mirror_matches() -> None:
@@ -138,10 +138,10 @@ class GivenViews(VecGame):
     def spectate(self, index: int) -> dict[str, Any]:
         return {"units": self.units}
 
-    def look(self, watch: _GameObserver, seconds: float, *units: dict[str, Any]) -> None:
+    def observe(self, observer: _GameObserver, seconds: float, *units: dict[str, Any]) -> None:
         self.units = list(units)
         self.game_time[0] = seconds
-        watch.look(self, 0)
+        observer.observe(self, 0)
 
 
 def unit(kind: str, team: int, hero: int = -1, items: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -159,55 +159,55 @@ def game() -> GivenViews:
 
 
 @pytest.fixture
-def watch() -> _GameObserver:
+def observer() -> _GameObserver:
     return _GameObserver()
 
 
-def lost(watch: _GameObserver) -> list[int]:
-    return [team.towers_lost for team in watch.teams]
+def lost(observer: _GameObserver) -> list[int]:
+    return [team.towers_lost for team in observer.teams]
 
 
-def test_towers_are_lost_by_their_owner(game: GivenViews, watch: _GameObserver) -> None:
-    game.look(watch, 0.0, *towers(3, 2))
-    assert lost(watch) == [0, 0] and watch.first_tower is None, "the first look sets how many towers there are"
-    game.look(watch, 240.0, *towers(3, 1))
-    assert lost(watch) == [0, 1] and watch.first_tower == 240
-    game.look(watch, 300.0, *towers(1, 1))
-    assert lost(watch) == [2, 1] and watch.first_tower == 240, "the first tower stays the first"
+def test_towers_are_lost_by_their_owner(game: GivenViews, observer: _GameObserver) -> None:
+    game.observe(observer, 0.0, *towers(3, 2))
+    assert lost(observer) == [0, 0] and observer.first_tower is None, "the first one counts the towers"
+    game.observe(observer, 240.0, *towers(3, 1))
+    assert lost(observer) == [0, 1] and observer.first_tower == 240
+    game.observe(observer, 300.0, *towers(1, 1))
+    assert lost(observer) == [2, 1] and observer.first_tower == 240, "the first tower stays the first"
 
 
-def test_purchases_have_the_minute_of_each_hero(game: GivenViews, watch: _GameObserver) -> None:
+def test_purchases_have_the_minute_of_each_hero(game: GivenViews, observer: _GameObserver) -> None:
     boots, wand = "item_boots", "item_magic_wand"
     courier = unit("courier", 1, items=(boots,))
-    game.look(watch, 60.0, courier, unit("hero", 0, 0, ("item_tango", "", boots)), unit("hero", 1, 5))
-    game.look(watch, 90.0, courier, unit("hero", 0, 0, (boots, wand)), unit("hero", 0, 1, (boots,)))
-    game.look(watch, 120.0, unit("hero", 0, 0), unit("hero", 1, 5, (wand,)))
-    game.look(watch, 150.0, unit("hero", 0, 0, (boots,)))  # bought again
-    assert watch.teams[0].items == {boots: [1, 1.5], wand: [1.5]}, "couriers and other items do not count"
-    assert watch.teams[1].items == {wand: [2]}
+    game.observe(observer, 60.0, courier, unit("hero", 0, 0, ("item_tango", "", boots)), unit("hero", 1, 5))
+    game.observe(observer, 90.0, courier, unit("hero", 0, 0, (boots, wand)), unit("hero", 0, 1, (boots,)))
+    game.observe(observer, 120.0, unit("hero", 0, 0), unit("hero", 1, 5, (wand,)))
+    game.observe(observer, 150.0, unit("hero", 0, 0, (boots,)))  # bought again
+    assert observer.teams[0].items == {boots: [1, 1.5], wand: [1.5]}, "couriers and other items do not count"
+    assert observer.teams[1].items == {wand: [2]}
 
 
-def test_marks_are_taken_at_the_first_look_of_their_minute(game: GivenViews, watch: _GameObserver) -> None:
-    def look(seconds: float, scale: float) -> None:
+def test_marks_are_taken_at_the_start_of_their_minute(game: GivenViews, observer: _GameObserver) -> None:
+    def observe(seconds: float, scale: float) -> None:
         for at, name in enumerate(MARKED, 1):
             game.stats[0, :, :, STATS.index(name)] = [[scale * at], [scale * at + 0.5]]
-        game.look(watch, seconds)
+        game.observe(observer, seconds)
 
     for seconds, scale in ((299.0, 1.0), (300.0, 2.0), (330.0, 3.0), (615.0, 4.0), (630.0, 5.0)):
-        look(seconds, scale)
-    for team, more in zip(watch.teams, (0, 0.5), strict=True):
+        observe(seconds, scale)
+    for team, more in zip(observer.teams, (0, 0.5), strict=True):
         assert team.marks == {minute: {name: scale * at + more for at, name in enumerate(MARKED, 1)}
                               for minute, scale in ((5, 2), (10, 4))}
 
 
-def test_games_are_looked_at_in_intervals_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[int] = []
-    look = _GameObserver.look
+def test_games_are_observed_in_intervals_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed: list[int] = []
+    observe = _GameObserver.observe
 
-    def note(self: _GameObserver, games: VecGame, place: int) -> None:
-        looks.append(round(float(games.game_time[place])))
-        look(self, games, place)
+    def note(self: _GameObserver, games: VecGame, slot: int) -> None:
+        observed.append(round(float(games.game_time[slot])))
+        observe(self, games, slot)
 
-    monkeypatch.setattr(_GameObserver, "look", note)
+    monkeypatch.setattr(_GameObserver, "observe", note)
     play(quick_game_config().model_copy(update={"max_game_seconds": 25.0}), "random", "random", 1)
-    assert looks == [0, 10, 20, 25], "every 10 seconds from the horn, and when the game is over"
+    assert observed == [0, 10, 20, 25], "every 10 seconds from the horn, and when the game is over"

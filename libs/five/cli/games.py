@@ -83,7 +83,7 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
             _open_log(log)
         pairs = count if first == second else (count + 1) // 2
         records += play(game, first, second, pairs, seed, threads=threads, concurrent=16 if quick else 8,
-                        look=not quick, on_game=note)
+                        observe=not quick, on_game=note)
     if not records:
         raise ConfigError("--games 0: no game is played, and no --log has any")
     lines = table(first, second, records, quick)

@@ -2,7 +2,7 @@
 
 Games come in pairs of one seed with sides swapped, as in `five.evaluation.match`. A bot against itself plays each
 seed once, since the swapped game would be equal. Statistics come from the spectator's view, read once every
-``LOOK_SECONDS`` of game time.
+``OBSERVE_SECONDS`` of game time.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from dota.registry import load
 from dota.rewards import SIGNALS
 from dota.vec_game import BOTS, STATS, TEAMS, VecGame, Winner
 
-LOOK_SECONDS = 10.0
+OBSERVE_SECONDS = 10.0
 MARKS = (5, 10, 20, 30)  # minutes at which MARKED statistics are recorded
 MARKED = ("net_worth", "xp", "level", "last_hits")
 # Finished items whose first time is recorded.
@@ -75,11 +75,11 @@ class _GameObserver:
     def __init__(self) -> None:
         self.teams = (TeamRecord(), TeamRecord())
         self.first_tower: float | None = None
-        self.next_look = 0.0
-        self._initial_towers: list[int] | None = None  # of each team, at the first look
+        self.next_observation = 0.0
+        self._initial_towers: list[int] | None = None  # of each team, at the first observation
         self._held: set[tuple[int, str]] = set()
 
-    def look(self, games: VecGame, slot: int) -> None:
+    def observe(self, games: VecGame, slot: int) -> None:
         """Read the spectator's view and update the statistics."""
         seconds = float(games.game_time[slot])
         seen = games.spectate(slot)
@@ -113,10 +113,10 @@ class _GameObserver:
 
 
 def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *, concurrent: int = 8, threads: int = 1,
-         look: bool = True, on_game: Callable[[BotGameRecord], None] = lambda game: None) -> list[BotGameRecord]:
+         observe: bool = True, on_game: Callable[[BotGameRecord], None] = lambda game: None) -> list[BotGameRecord]:
     """Play ``pairs`` pairs of games, ``first`` against ``second``; as many single games if they are the same bot.
 
-    Without ``look`` only winners and lengths are recorded. Equal arguments give equal games for any ``concurrent``
+    Without ``observe`` only winners and lengths are recorded. Equal arguments give equal games for any ``concurrent``
     and ``threads``. Raises ValueError for an unknown bot and for fewer than one pair.
     """
     if pairs < 1:
@@ -144,22 +144,22 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
         live = sorted(playing)
         games.step(which=live)
         for slot in live:
-            pair, side, watch = playing[slot]
+            pair, side, observer = playing[slot]
             over = games.winner[slot] != Winner.RUNNING
-            if look:
-                watch.count_aegis(games.signals[slot, :, 0, aegis], float(games.game_time[slot]))
-                if over or games.game_time[slot] >= watch.next_look:
-                    watch.next_look = float(games.game_time[slot]) + LOOK_SECONDS
-                    watch.look(games, slot)
+            if observe:
+                observer.count_aegis(games.signals[slot, :, 0, aegis], float(games.game_time[slot]))
+                if over or games.game_time[slot] >= observer.next_observation:
+                    observer.next_observation = float(games.game_time[slot]) + OBSERVE_SECONDS
+                    observer.observe(games, slot)
             if not over:
                 continue
             for team in range(TEAMS):
                 totals = dict(zip(STATS, games.stats[slot, team].mean(0).tolist(), strict=True))
-                record = watch.teams[team]
+                record = observer.teams[team]
                 record.kills = float(games.stats[slot, team, :, STATS.index("kills")].sum())
                 record.last_hits, record.denies = totals["last_hits"], totals["denies"]
             done.append(BotGameRecord(pair, side, Winner(int(games.winner[slot])), float(games.game_time[slot]),
-                                      watch.teams, watch.first_tower))
+                                      observer.teams, observer.first_tower))
             on_game(done[-1])
             del playing[slot]
             begin(slot)
