@@ -106,7 +106,7 @@ async def push_segments(config: RunConfig, size: ExperienceWorkload, server: Chi
 async def push_opaque(size: ExperienceWorkload, server: ChildProcess, nbytes: int, in_flight: int) -> Rate:
     """Return the rate of messages of ``nbytes`` through a server that discards and acknowledges them one by one."""
     message = np.random.default_rng(0).bytes(nbytes)
-    room = asyncio.Semaphore(in_flight)
+    slots = asyncio.Semaphore(in_flight)
     sending: asyncio.Queue[bytes] = asyncio.Queue()
     channel = aio_channel(server.first[1], RPC)
     await channel.ready(10)
@@ -120,19 +120,19 @@ async def push_opaque(size: ExperienceWorkload, server: ChildProcess, nbytes: in
 
     async def acknowledge() -> None:
         async for _ in call:
-            room.release()
+            slots.release()
 
     reader = asyncio.create_task(acknowledge())
 
     async def push() -> None:
-        await room.acquire()
+        await slots.acquire()
         sending.put_nowait(message)
 
     async def settle() -> None:
         for _ in range(in_flight):
-            await asyncio.wait_for(room.acquire(), 60)
+            await asyncio.wait_for(slots.acquire(), 60)
         for _ in range(in_flight):
-            room.release()
+            slots.release()
 
     rate = await _median_rate(push, settle, size, server)
     call.cancel()

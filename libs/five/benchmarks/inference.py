@@ -213,11 +213,11 @@ def measure(size: InferenceWorkload | None = None) -> list[BenchmarkRow]:
                 rate, latency = runner.run(_through_service(size, target, seen, batch))
                 clients: Conditions = {"in_flight": 2}
             else:
-                with LoadClientPool(target, seen, requests) as crowd:
-                    rate = statistics.median(crowd.rate(size.seconds) for _ in range(size.repeats))
-                    latency = crowd.latency(size.requests)
-                    clients = {"in_flight": crowd.in_flight, "rows_a_request": max(requests),
-                               "client_processes": crowd.processes}
+                with LoadClientPool(target, seen, requests) as pool:
+                    rate = statistics.median(pool.rate(size.seconds) for _ in range(size.repeats))
+                    latency = pool.latency(size.requests)
+                    clients = {"in_flight": pool.in_flight, "rows_a_request": max(requests),
+                               "client_processes": pool.processes}
             rows.append(row(f"inference.team_steps.batch{batch}", rate, "team-steps/s", bare_rate,
                             {**conditions, **clients}))
             clients["in_flight"] = len(requests)

@@ -119,37 +119,37 @@ class LoadClientPool:
 
     def rate(self, seconds: float) -> float:
         """Return the team-steps a second of all clients together."""
-        return float(sum(sum(heard) for heard in self._ask("rate", seconds)))
+        return float(sum(sum(reply) for reply in self._request("rate", seconds)))
 
     def latency(self, requests: int) -> list[float]:
         """Return the milliseconds of at least ``requests`` requests with one batch in flight."""
-        return [ms for heard in self._ask("latency", -(-2 * requests // self.in_flight)) for ms in heard]
+        return [ms for reply in self._request("latency", -(-2 * requests // self.in_flight)) for ms in reply]
 
-    def _ask(self, what: str, much: float) -> list[list[float]]:
+    def _request(self, kind: str, amount: float) -> list[list[float]]:
         for child in self._children:
-            child.pipe.send((what, much))
+            child.pipe.send((kind, amount))
         return [child.receive() for child in self._children]
 
 
 def _play(pipe: Connection, target: InferenceTarget, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
     """Run some clients in this process: (rows, first session, phase, whether they take part in latency)."""
     async def run() -> None:
-        all_of_them = [(LoadClient(target, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
-        await asyncio.gather(*(player.step() for player, _ in all_of_them))
+        clients = [(LoadClient(target, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
+        await asyncio.gather(*(player.step() for player, _ in clients))
         pipe.send("playing")
         try:
             while True:
-                what, much = await asyncio.to_thread(pipe.recv)
-                if what == "rate":
+                kind, amount = await asyncio.to_thread(pipe.recv)
+                if kind == "rate":
                     began = time.perf_counter()
-                    steps = await asyncio.gather(*(p.play(began + much) for p, _ in all_of_them))
+                    steps = await asyncio.gather(*(p.play(began + amount) for p, _ in clients))
                     seconds = time.perf_counter() - began
-                    pipe.send([n * p.rows / seconds for n, (p, _) in zip(steps, all_of_them, strict=True)])
+                    pipe.send([n * p.rows / seconds for n, (p, _) in zip(steps, clients, strict=True)])
                 else:
-                    taken = await asyncio.gather(*(p.timed(much) for p, alone in all_of_them if alone))
-                    pipe.send([ms for one in taken for ms in one])
+                    times = await asyncio.gather(*(p.timed(amount) for p, alone in clients if alone))
+                    pipe.send([ms for one in times for ms in one])
         finally:
-            for player, _ in all_of_them:
+            for player, _ in clients:
                 await player.close()
 
     asyncio.run(run())

@@ -93,8 +93,8 @@ def segment_of(parts: list[Arrays]) -> Arrays:
 
 def name_of(device: torch.device | str) -> str:
     """Return the device with a GPU's model: ``cpu``, ``cuda NVIDIA H100 80GB HBM3``."""
-    there = torch.device(device)
-    return f"{there} {torch.cuda.get_device_name(there)}" if there.type == "cuda" else str(there)
+    device = torch.device(device)
+    return f"{device} {torch.cuda.get_device_name(device)}" if device.type == "cuda" else str(device)
 
 
 def description(config: RunConfig) -> str:

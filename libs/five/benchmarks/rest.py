@@ -91,15 +91,15 @@ class Reader(threading.Thread):
 
     def __init__(self, url: str, path: str, token: str, end: float, rate: float = 0.0) -> None:
         super().__init__(daemon=True)
-        place = urllib.parse.urlsplit(url)
-        self._connect = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
-        self._place = (place.hostname or "", place.port)
+        address = urllib.parse.urlsplit(url)
+        self._connect = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
+        self._address = (address.hostname or "", address.port)
         self._path, self._token, self._end, self._rate = path, token, end, rate
         self.seconds: list[float] = []
         self.failed = 0
 
     def run(self) -> None:
-        connection = self._connect(*self._place, timeout=10)
+        connection = self._connect(*self._address, timeout=10)
         try:
             self._read_until_end(connection)
         except (OSError, http.client.HTTPException):

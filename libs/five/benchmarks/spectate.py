@@ -131,8 +131,8 @@ class Viewer(threading.Thread):
         for game in self._games:  # the next one when a game ends
             try:
                 address = f"{self._url}/v1/games/{game}/live"
-                with httpx.stream("GET", address, headers=self._headers, timeout=30, trust_env=False) as said:
-                    for piece in said.iter_raw():
+                with httpx.stream("GET", address, headers=self._headers, timeout=30, trust_env=False) as response:
+                    for piece in response.iter_raw():
                         self.bytes += len(piece)
                         if self.stop.is_set():
                             return

@@ -60,8 +60,8 @@ def run(config: RunConfig, seconds: float) -> RunSpeed:
     Raises TimeoutError if no version appears within ``FIRST_SECONDS``.
     """
     shares: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory() as place:
-        folder = RunFolder(Path(place) / config.name)
+    with tempfile.TemporaryDirectory() as root:
+        folder = RunFolder(Path(root) / config.name)
         with LocalCluster.start(folder, config) as cluster:
             cluster.wait_running()
             end = time.monotonic() + FIRST_SECONDS
