@@ -102,8 +102,8 @@ def assemble(config: AblationConfig, results: Sequence[tuple[Result, Records]],
             skill = scale.of(result, evaluated["version"])
             versions.append(EvaluatedVersion(evaluated["version"], training.learned_at(evaluated["version"]),
                                              evaluated["minutes"], skill.mu, skill.sigma, evaluated["matches"]))
-        kept = result.get("conditions")
+        conditions = result.get("conditions")
         runs.setdefault(result["variant"], []).append(
             TrialRun(result["variant"], result["seed"], versions, training, result.get("commit", "unknown"),
-                     Conditions(**kept) if kept else None, result.get("machine", {}).get("load")))
+                     Conditions(**conditions) if conditions else None, result.get("machine", {}).get("load")))
     return AblationResults({variant: runs[variant] for variant in config.variants if variant in runs}, scale)

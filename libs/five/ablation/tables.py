@@ -131,7 +131,7 @@ def training_table(config: AblationConfig, results: AblationResults) -> ResultTa
         ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
         ("million hero-steps", lambda run: run.training.learned[-1] * 1e-6 if len(run.training.learned) else math.nan),
         ("hero-steps/s", lambda run: run.training.learned_per_second),
-        ("queue full from version", lambda run: float(run.training.full_from or math.nan)),
+        ("buffer full from version", lambda run: float(run.training.full_from or math.nan)),
         ("staleness, median", lambda run: run.training.staleness_median),
         ("staleness, p95", lambda run: run.training.staleness_p95),
         ("sample reuse", lambda run: run.training.reuse),
