@@ -41,7 +41,8 @@ def is_damage(log: str) -> bool:
 
 
 def check(binary: str, folder: Path) -> str:
-    """Return what is wrong with the append-only file in a server's data folder; '' for a whole file or none."""
+    """Return what is wrong with the append-only file in a server's data folder; '' for an undamaged or a missing one.
+    """
     if not (folder / MANIFEST).exists():
         return ""
     done = _tool(binary, folder)
@@ -52,7 +53,7 @@ def repair(binary: str, folder: Path) -> Repair:
     """Cut the file off at the damage, and copy the damaged files into a folder beside it first.
 
     What Redis wrote after the damage is lost. Raises Unrepairable when the damage is not in the file that was written
-    last.
+    last, and OSError when the files cannot be copied.
     """
     copy = set_aside(folder, keep=True)
     before = _bytes(folder / MANIFEST.parent)
@@ -64,14 +65,24 @@ def repair(binary: str, folder: Path) -> Repair:
 
 
 def set_aside(folder: Path, keep: bool = False) -> Path:
-    """Move the append-only files of a data folder to a folder beside them, or copy them with ``keep``. Return it."""
+    """Move the append-only files of a data folder to a folder beside them, or copy them with ``keep``. Return that
+    folder.
+
+    Raises OSError, such as for a full disk, and leaves no partial copy then.
+    """
     source = folder / MANIFEST.parent
     target = folder / (f"{source.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-"
                        f"{secrets.token_hex(2)}")
     if keep:
         partial = target.with_name(f".{target.name}")
-        shutil.copytree(source, partial)
-        partial.replace(target)
+        try:
+            shutil.copytree(source, partial)
+            partial.replace(target)
+        except shutil.Error as error:
+            _, _, reason = error.args[0][0]  # of the first file
+            raise OSError(f"{source} cannot be copied to {target}: {reason}") from None
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     else:
         source.replace(target)
     return target

@@ -1,6 +1,10 @@
 """A real server's append-only file, damaged, is detected and cut off at the damage."""
 
+import errno
+import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -73,6 +77,20 @@ def test_damaged_base_cannot_be_repaired(tmp_path: Path, part: float) -> None:
     with pytest.raises(Unrepairable):
         append_only_file.repair(server_binary(), tmp_path)
     assert path.read_bytes() == bad
+
+
+def test_full_disk_leaves_no_partial_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "appendonlydir").mkdir()
+    (tmp_path / "appendonlydir/appendonly.aof.1.incr.aof").write_bytes(b"damaged")
+
+    def copyfile(_: Any, target: str, **__: Any) -> None:
+        Path(target).write_bytes(b"dam")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), target)
+
+    monkeypatch.setattr(shutil, "copyfile", copyfile)
+    with pytest.raises(OSError, match=r"cannot be copied to .*: \[Errno 28\] No space left on device"):
+        append_only_file.repair("/nowhere/redis-server", tmp_path)
+    assert os.listdir(tmp_path) == ["appendonlydir"]
 
 
 def test_missing_end_is_not_damage(tmp_path: Path) -> None:
