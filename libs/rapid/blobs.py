@@ -80,7 +80,10 @@ def _open(url: str) -> BlobFiles:
     if scheme in SCHEMES:
         return BucketFiles(url)
     if scheme == "file":
-        return LocalFiles(Path(unquote(urlsplit(url).path)))
+        parts = urlsplit(url)
+        if parts.netloc not in ("", "localhost") or not parts.path:
+            raise ValueError("file:// is followed by an absolute path: file:///FOLDER")
+        return LocalFiles(Path(unquote(parts.path)))
     if scheme:
         raise ValueError(f"{scheme}:// is not supported; allowed are a folder, "
                          f"{', '.join(f'{name}://BUCKET/PREFIX' for name in SCHEMES)}")

@@ -217,6 +217,9 @@ def test_invalid_url_is_refused(tmp_path: Path) -> None:
         BlobStore("nothing://x")
     with pytest.raises(ValueError, match="the bucket is missing"):
         BlobStore("s3:///prefix")
+    for url in ("file://data/blobs", "file://"):
+        with pytest.raises(ValueError, match=f"blobs.url {url}: .*file:///FOLDER"):
+            BlobStore(url)
     assert BlobStore(f"file://{tmp_path}").put(b"x", "name") == BlobStore(str(tmp_path)).ref("name")
 
 
