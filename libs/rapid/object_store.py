@@ -5,6 +5,7 @@ Options and credentials come from the environment or from the identity of the ma
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ _READERS = 8  # ranges of one file that are read at the same time
 _REQUEST_SECONDS = 120.0  # a part or a range must arrive within it
 _RETRY_SECONDS = 60.0
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")  # variables that obstore reads
+_FIELD = re.compile(r"^\s*(?:source|error|message): ", re.MULTILINE)  # of a Rust error in its debug format
+_PUNCTUATION = re.compile(r'[(){}\[\],"\s]+')
 
 
 class ObjectStoreError(OSError):
@@ -52,8 +56,8 @@ class BucketFiles:
         self._failures: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
         self._exists: tuple[type[Exception], ...] = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
         options: Any = {"timeout": timedelta(seconds=_REQUEST_SECONDS)}
-        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-            options["allow_http"] = True  # the address says so
+        if any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS):
+            options["allow_http"] = True
         retries: Any = {
             "max_retries": 12, "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
             "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 2}}
@@ -151,5 +155,13 @@ def _blocks(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first paragraph of an error, redacted; the rest repeats it for debugging."""
-    return redact(" ".join(str(error).partition("\n\n")[0].split()))
+    """Return the first paragraph of an error, redacted, and what a failed connection failed of.
+
+    The paragraphs after it are for debugging. Only they tell a refused connection, an unknown host and an untrusted
+    certificate apart.
+    """
+    summary, _, details = str(error).partition("\n\n")
+    words = summary.split()
+    if "HttpError {" in details:
+        words += ["-", *_PUNCTUATION.sub(" ", _FIELD.split(details)[-1]).split()]
+    return redact(" ".join(words))

@@ -3,10 +3,14 @@
 import os
 import re
 import signal
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +162,38 @@ def test_unreachable_server_is_an_error(bucket: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("rapid.object_store._RETRY_SECONDS", 0.5)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     began = time.monotonic()
-    with pytest.raises(ObjectStoreError, match="cannot list"):
+    with pytest.raises(ObjectStoreError, match="cannot list .* - Connection refused$"):
         BlobStore(bucket).refs()
     assert time.monotonic() - began < 20
+
+
+def test_untrusted_certificate_is_reported(bucket: str, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rapid.object_store._RETRY_SECONDS", 0.5)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+
+    def shake_hands(listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # the end of the test
+                return
+            with connection, suppress(OSError):
+                context.wrap_socket(connection, server_side=True).close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=shake_hands, args=(listener,))
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"https://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(ObjectStoreError, match="InvalidCertificate UnknownIssuer"):
+            BlobStore(bucket).refs()
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"])
+def test_endpoint_of_plain_http_is_used(
+        bucket: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.setenv(variable, s3_server.endpoint)
+    assert BlobStore(bucket).refs() == []
