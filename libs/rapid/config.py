@@ -1,5 +1,6 @@
 """Configuration of the platform: connections, stores, telemetry and process settings of every service."""
 
+import os
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -19,6 +20,12 @@ class TlsConfig(Section):
     key: str = Field("", description="Private key of the certificate.")
     server_name: str = Field("", description="Name expected in the server's certificate; empty: the one dialled.")
     require_client_certificate: bool = Field(False, description="Refuse clients without a trusted certificate.")
+
+    @field_validator("authority", "certificate", "key")
+    @classmethod
+    def _expand_home(cls, path: str) -> str:
+        """Replace ``~`` by the home folder, because neither ssl nor gRPC does."""
+        return os.path.expanduser(path)
 
     @model_validator(mode="after")
     def _pairs(self) -> "TlsConfig":

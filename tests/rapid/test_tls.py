@@ -116,6 +116,29 @@ async def test_error_reports_a_missing_client_certificate(authority: Authority, 
     await server.stop(0)
 
 
+async def test_error_names_an_unusable_authority(authority: Authority, tmp_path: Path) -> None:
+    tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
+    server = await started(tls)
+    text = await said(f"127.0.0.1:{server.port}", TlsConfig(authority=tls.key))
+    assert f"rpc.tls.authority {tls.key}: " in text and "does not speak" not in text
+    await server.stop(0)
+
+
+async def test_server_refuses_the_key_of_another_certificate(authority: Authority, tmp_path: Path) -> None:
+    tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
+    other = authority.issue(tmp_path / "other", "IP:127.0.0.1")
+    with pytest.raises(ValueError, match=f"rpc.tls.certificate {tls.certificate} and rpc.tls.key {other.key}: .*mism"):
+        await started(tls.model_copy(update={"key": other.key}))
+
+
+def test_paths_may_begin_with_the_home_folder(
+        authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority.issue(tmp_path / "tls", "IP:127.0.0.1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tls = TlsConfig(authority="~/tls/ca.crt", certificate="~/tls/tls.crt", key="~/tls/tls.key")
+    assert certificate_reload.tls_files_error(tls) == ""
+
+
 def test_absent_server_is_not_a_tls_error(authority: Authority, tmp_path: Path) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     assert diagnose_handshake("127.0.0.1:1", tls) == "" and diagnose_handshake("unix:/nowhere", tls) == ""

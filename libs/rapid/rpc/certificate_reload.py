@@ -49,14 +49,16 @@ class FileWatcher:
 def tls_files_error(tls: TlsConfig) -> str:
     """Return what is wrong with the files of a TLS setup, such as a key that does not match; '' when they are usable.
     """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    files = f"rpc.tls.authority {tls.authority}"
     try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if tls.authority:
             context.load_verify_locations(tls.authority)
+        files = f"rpc.tls.certificate {tls.certificate} and rpc.tls.key {tls.key}"
         if tls.certificate:
             context.load_cert_chain(tls.certificate, tls.key)
     except (OSError, ValueError) as error:
-        return f"rpc.tls: {error}"
+        return f"{files}: {error}"
     return ""
 
 

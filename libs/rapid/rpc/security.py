@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from rapid.config import TlsConfig
-from rapid.rpc.certificate_reload import CertificateReloader
+from rapid.rpc.certificate_reload import CertificateReloader, tls_files_error
 
 TOKEN_HEADER = "authorization"  # noqa: S105
 _SCHEME = "Bearer "
@@ -29,7 +29,7 @@ def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str:
 
 def _read(path: str, what: str) -> bytes:
     try:
-        return Path(path).expanduser().read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise ValueError(f"rpc.tls.{what} {path}: {error.strerror or error}") from None
 
@@ -37,7 +37,7 @@ def _read(path: str, what: str) -> bytes:
 def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
     """Return credentials of a server that reload their files when they change.
 
-    Raises ValueError that names a missing file or key.
+    Raises ValueError that names a missing or unusable file.
     """
     if not tls.certificate:
         raise ValueError("rpc.tls: a server needs certificate and key")
@@ -51,7 +51,10 @@ def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
     def read_again() -> Any:  # called at every handshake; None, which the stubs lack, keeps the configuration
         return read() if reloader.due() else None
 
-    return grpc.dynamic_ssl_server_credentials(read(), read_again, tls.require_client_certificate)
+    first = read()
+    if trouble := tls_files_error(tls):  # gRPC would report that it cannot listen
+        raise ValueError(trouble)
+    return grpc.dynamic_ssl_server_credentials(first, read_again, tls.require_client_certificate)
 
 
 def channel_credentials(tls: TlsConfig) -> grpc.ChannelCredentials:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from rapid.address import split_address
 from rapid.config import TlsConfig
+from rapid.rpc.certificate_reload import tls_files_error
 
 log = logging.getLogger(__name__)
 TIMEOUT = 2.0  # seconds per handshake
@@ -66,7 +67,8 @@ def _diagnose(target: str, tls: TlsConfig, server_name: str) -> None:
 
 
 def diagnose_handshake(target: str, tls: TlsConfig, server_name: str = "", timeout: float = TIMEOUT) -> str:
-    """Return why either side refuses a handshake with ``target`` (host:port); '' when it works or nothing listens.
+    """Return why either side refuses a handshake with ``target`` (host:port), or why this side's files are unusable;
+    '' when the handshake works or nothing listens.
 
     ``server_name`` is expected in the certificate unless the configuration names one. Blocks for at most ``timeout``
     seconds in each of three handshakes.
@@ -74,6 +76,8 @@ def diagnose_handshake(target: str, tls: TlsConfig, server_name: str = "", timeo
     host, port = split_address(target.rpartition("/")[2])
     if not host or not port.isdigit():
         return ""
+    if trouble := tls_files_error(tls):
+        return trouble
     name = tls.server_name or server_name or host
     try:
         first = _handshake(host, int(port), name, _context(tls, verify=False), timeout)
