@@ -321,7 +321,7 @@ class Service(StandaloneService[C]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         restarting = self._should_restart(error)
         self.close(restarting)
-        if restarting:
+        if restarting and not self.lifecycle.signal_received:  # a signal may arrive while the service closes
             self._before_restart()
             reexec(self._inherited)
         self._exit_on_failure(error)

@@ -317,3 +317,25 @@ def test_exit_status_ends_a_service_that_did_not_fail(config: Path, database: re
         assert running.lifecycle.wait_drain(10)
 
     assert run(fail) == 1
+
+
+def test_signal_while_a_service_closes_prevents_its_restart(
+        config: Path, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(path: str, overrides: Sequence[str]) -> Config:
+        return Config.model_validate_json(Path(path).read_text())
+
+    restarts: list[object] = []
+    monkeypatch.setattr(service, "reexec", restarts.append)
+    RunState(database, "r").create({}, "t")
+    for signalled in (False, True):
+        with service.start("tested", load, ["--config", str(config)]) as running:
+            release = running._lease.release
+
+            def end_lease(restarting: bool, signalled: bool = signalled, release: Any = release) -> None:
+                release(restarting)
+                if signalled:
+                    signal.raise_signal(signal.SIGTERM)
+
+            monkeypatch.setattr(running._lease, "release", end_lease)
+            running.restart("of a new record")
+    assert len(restarts) == 1
