@@ -15,7 +15,7 @@ import redis
 from rapid.address import join_address
 from rapid.blobs import BlobStore
 from rapid.reexec import reexec
-from rapid.scheduling import compute_in_long_turns
+from rapid.scheduling import set_time_slice
 from rapid.standalone_service import StandaloneService
 from rapid.startup import (
     Arguments,
@@ -43,10 +43,9 @@ class Service(StandaloneService[C]):
 
     Attributes: ``config`` is the file's configuration with the run record's values in place, once the service is
     entered; ``file_config`` is the file's own; ``record`` is the run record that it works under, ``epoch`` its epoch;
-    ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of its server
-    (None without them); ``lifecycle``; ``state`` and
-    ``parameters`` of the run; ``blobs``, except in `WITHOUT_BLOBS`; ``folder`` of the run; ``critical_tasks``, which
-    starts threads and tasks whose death ends the process.
+    ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of its server (None without them);
+    ``lifecycle``; ``state`` and ``parameters`` of the run; ``blobs``, except in `WITHOUT_BLOBS`; ``folder`` of the
+    run; ``critical_tasks``, which starts threads and tasks whose death ends the process.
 
     ``report_with`` sets what the heartbeat and /readyz report.
 
@@ -277,10 +276,10 @@ class Service(StandaloneService[C]):
     def _renew(self) -> None:
         # Read the pause first: the idle state read after it is then valid for that pause.
         pause = self.lifecycle.pause
-        quiet = bool(pause) and self._is_idle()
+        idle = bool(pause) and self._is_idle()
         try:
-            self._lease.renew(self._stats(), *self.record.run_revision, pause, quiet)
-            self._acknowledged_pause = pause if quiet else 0
+            self._lease.renew(self._stats(), *self.record.run_revision, pause, idle)
+            self._acknowledged_pause = pause if idle else 0
             self._missing_functions = ""
         except redis.RedisError as error:
             self._missing_functions = str(error) if isinstance(error, FunctionsMissing) else ""
@@ -350,19 +349,19 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
           open_run: Callable[[Service[C]], None] | None = None,
           ends_with_run: Callable[[C], bool] = lambda config: True,
           overlay: Callable[[C, RunRecord], C] = lambda config, record: config,
-          claims_blobs: bool = False, long_turns: Callable[[C], bool] = lambda config: False) -> Service[C]:
+          claims_blobs: bool = False, long_time_slices: Callable[[C], bool] = lambda config: False) -> Service[C]:
     """Create a service from its command line, to be entered as a context.
 
-    ``load`` reads the configuration; ``overlay`` applies the run record to it. ``long_turns``: whether the service
-    computes most of the time and shares its cores with others that do (`rapid.scheduling`). Any error in the
-    configuration, the secret or the stores is one line on standard error and exit code 2, here or on entering. A
-    service that is told to end while it waits for its stores or its run exits with 0.
+    ``load`` reads the configuration; ``overlay`` applies the run record to it. ``long_time_slices`` returns
+    whether the service computes most of the time and shares its cores with others that do (`rapid.scheduling`). Any
+    error in the configuration, the secret or the stores is one line on standard error and exit code 2, here or on
+    entering. A service that receives SIGTERM while it waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)
     try:
         config = configure_process(kind, arguments, load, (password_of("state"), password_of("params")))
-        if long_turns(config):
-            compute_in_long_turns()
+        if long_time_slices(config):
+            set_time_slice()
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
         service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay, claims_blobs)

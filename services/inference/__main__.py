@@ -126,7 +126,7 @@ def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     # A service that launches work on a GPU must run as soon as it wakes.
     with start("inference", load_checked, overlay=overlay,
-               long_turns=lambda config: config.services.inference.device == "cpu") as service:
+               long_time_slices=lambda config: config.services.inference.device == "cpu") as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)
         apply_compute_config(service.config.compute)

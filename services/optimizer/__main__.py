@@ -155,7 +155,7 @@ def train(training: Training, watchdog: Watchdog, draining: Callable[[], bool]) 
 
 def main() -> None:
     with start("optimizer", load_checked, overlay=overlay, claims_blobs=True,
-               long_turns=lambda config: config.services.optimizer.device == "cpu") as service:
+               long_time_slices=lambda config: config.services.optimizer.device == "cpu") as service:
         config, settings = service.config, service.config.services.optimizer
         torch.set_num_threads(settings.threads)
         apply_compute_config(config.compute)

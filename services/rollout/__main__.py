@@ -156,9 +156,9 @@ async def run(service: Service[RunConfig]) -> None:
 def main() -> None:
     """Run the service."""
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    # Only where inference uses CPUs. Inference on a GPU must not wait for a rollout's turn to end.
+    # For inference on CPUs. Inference on a GPU must not wait for the end of a rollout's time slice.
     with start("rollout", load, overlay=overlay,
-               long_turns=lambda config: config.services.inference.device == "cpu") as service:
+               long_time_slices=lambda config: config.services.inference.device == "cpu") as service:
         service.critical_tasks.run(run(service))
 
 

@@ -12,9 +12,9 @@ class _Started(Exception):
 
 @pytest.mark.parametrize(("service", "computes"), [
     ("rollout", "inference"), ("inference", "inference"), ("optimizer", "optimizer")])
-def test_services_take_long_turns_where_cpus_compute(monkeypatch: pytest.MonkeyPatch, service: str, computes: str
-                                                     ) -> None:
-    """A GPU must not wait for the end of a turn, nor for a rollout's requests at its end."""
+def test_long_time_slices_where_cpus_compute(
+        monkeypatch: pytest.MonkeyPatch, service: str, computes: str) -> None:
+    """A GPU must not wait for the end of a time slice, nor for a rollout's requests at its end."""
     module = importlib.import_module(f"five.services.{service}.__main__")
     given: dict[str, Any] = {}
 
@@ -26,5 +26,5 @@ def test_services_take_long_turns_where_cpus_compute(monkeypatch: pytest.MonkeyP
     with pytest.raises(_Started):
         module.main()
     other = {"inference": "optimizer", "optimizer": "inference"}[computes]
-    assert given["long_turns"](load("laptop-1v1", [f"services.{other}.device=cuda"]))
-    assert not given["long_turns"](load("laptop-1v1", [f"services.{computes}.device=cuda"]))
+    assert given["long_time_slices"](load("laptop-1v1", [f"services.{other}.device=cuda"]))
+    assert not given["long_time_slices"](load("laptop-1v1", [f"services.{computes}.device=cuda"]))
