@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MANIFEST = Path("appendonlydir") / "appendonly.aof.manifest"
-# How a server's log ends that cannot load its file. A missing end, as after a power failure, is cut off by the server.
+# Messages of a server that cannot load its file. It cuts off an incomplete end, as after a power failure, by itself.
 _DAMAGE = re.compile(r"reading the append only file|RDB preamble of the append only file|AOF manifest file|"
                      r"AOF file .* doesn't exist|RDB CRC error|Wrong signature trying to load DB|"
                      r"Internal error in RDB|duplicated key")
@@ -21,7 +21,7 @@ _CRASH, _LOADED = "REDIS BUG REPORT", "Ready to accept connections"
 
 
 class Unrepairable(RuntimeError):
-    """Nothing can be kept of the file."""
+    """The file cannot be repaired."""
 
 
 class Repair(NamedTuple):
@@ -33,7 +33,7 @@ class Repair(NamedTuple):
 
 
 def is_damage(log: str) -> bool:
-    """Return whether the log of one start says that the append-only file is damaged, so that no restart helps.
+    """Return whether the log of one start reports a damaged append-only file, so that no restart helps.
 
     Some damage crashes the server while it loads the file.
     """
@@ -89,7 +89,7 @@ def set_aside(folder: Path, keep: bool = False) -> Path:
 
 
 def _tool(binary: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    # It asks whether to cut the file off.
+    # The tool asks whether to cut the file off.
     return subprocess.run(["redis-check-aof", *options, str(folder / MANIFEST)], executable=binary, input="y\n",
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
 

@@ -1,8 +1,8 @@
-"""Critical threads, tasks and loops of a process: the death or the standstill of one ends the process.
+"""Critical threads, tasks and loops of a process: the process ends when one of them dies or hangs.
 
 A thread or a task that dies unnoticed leaves a process that looks alive and does no work. Here its death drains the
-process, and the reason is the last line of the log. A loop that misses its watchdog's deadline counts as dead: the
-stacks of all threads go to the log, and the process exits at once.
+process, and the last line of the log has the reason. A loop that misses its watchdog's deadline counts as dead: the
+process logs the stacks of all threads and exits at once.
 """
 
 import asyncio

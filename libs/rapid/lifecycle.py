@@ -27,7 +27,7 @@ class Lifecycle:
     ``grace_seconds`` at the latest. A second signal exits at once. `watch` polls the run's status. The statuses
     ``stopping`` and ``failed`` also start draining, unless the service outlives its run. Every wait has a blocking and
     an asyncio form. Use it as a context in the main thread. ``critical_tasks`` starts the threads and tasks whose death
-    drains the process; its loops may stand still for ``watchdog_seconds``.
+    drains the process; each of its loops must make progress within ``watchdog_seconds``.
     """
 
     def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit,

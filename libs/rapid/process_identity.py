@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple
 
-# A process that replaces its own image (os.execv) keeps its id and its start: this tells its lives apart.
+# Distinguishes the images of a process: exec (os.execv) keeps the process id and the start.
 _LIFE = secrets.token_hex(8)
 
 

@@ -1,4 +1,4 @@
-"""The base class of configuration sections and of documents that people write, and the largest numbers that work."""
+"""Base class of configuration sections and of documents that people write, with limits of their numbers."""
 
 from typing import Any, ClassVar
 

@@ -107,7 +107,7 @@ class _Process:
 
 
 class Supervisor:
-    """Keeper of local processes. Use it as a context: leaving it ends all of them.
+    """Starter and restarter of local processes. Use it as a context: leaving it ends all of them.
 
     Each process gets a log file in ``folder``, rotated at `LOG_BYTES`. ``on_event`` receives (name, event, details) of
     starts, deaths, give-ups and recoveries on the supervising thread. Of a process that keeps failing it receives only

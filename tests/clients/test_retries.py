@@ -82,7 +82,7 @@ async def test_calls_leave_a_dead_address_without_retries(start_server: Any, rpc
 
 
 def test_responses_restore_retries() -> None:
-    throttle = RetryThrottle(tokens=4, given_back=0.5)
+    throttle = RetryThrottle(max_tokens=4, token_ratio=0.5)
     assert throttle.allows
     throttle.failed()
     throttle.failed()

@@ -20,7 +20,7 @@ OLD_CHANNEL_SECONDS = 3600.0  # for calls on an old connection to end
 
 
 class FileWatcher:
-    """Detector of changes to some files. Empty paths are ignored."""
+    """Detector of changed files. Empty paths are ignored."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = [Path(path).expanduser() for path in paths if path]
@@ -34,7 +34,8 @@ class FileWatcher:
             return None  # the file is being replaced
 
     def changed(self) -> bool:
-        """Return whether the files have changed since this last returned true. Check every CHECK_SECONDS at most."""
+        """Return whether the files have changed since the last call that returned true. Check at most once in
+        CHECK_SECONDS."""
         now = time.monotonic()
         if now - self._checked_at < CHECK_SECONDS:
             return False
@@ -104,19 +105,19 @@ class ReloadingChannel(grpc.aio.Channel):
     """A channel whose new calls use a new connection after its certificates change. Calls in progress stay on the old
     one."""
 
-    def __init__(self, make: Callable[[], grpc.aio.Channel], renewal: CertificateReloader) -> None:
+    def __init__(self, make: Callable[[], grpc.aio.Channel], reloader: CertificateReloader) -> None:
         self._make = make
-        self._renewal = renewal
+        self._reloader = reloader
         self._now = make()
-        self._left: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()  # of old connections
 
     def current(self) -> grpc.aio.Channel:
         """Return the connection for new calls."""
-        if self._renewal.due():
+        if self._reloader.due():
             before, self._now = self._now, self._make()
             task = asyncio.get_running_loop().create_task(before.close(OLD_CHANNEL_SECONDS))
-            self._left.add(task)
-            task.add_done_callback(self._left.discard)
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
         return self._now
 
     def unary_unary(self, *arguments: Any, **options: Any) -> Any:
@@ -132,9 +133,9 @@ class ReloadingChannel(grpc.aio.Channel):
         return _Method(self, "stream_stream", arguments, options)
 
     async def close(self, grace: float | None = None) -> None:
-        for task in tuple(self._left):
+        for task in tuple(self._closing):
             task.cancel()
-        await asyncio.gather(self._now.close(grace), *self._left, return_exceptions=True)
+        await asyncio.gather(self._now.close(grace), *self._closing, return_exceptions=True)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
         return self._now.get_state(try_to_connect)

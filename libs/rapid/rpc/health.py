@@ -17,10 +17,11 @@ CHECK = "/grpc.health.v1.Health/Check"
 
 
 class HealthHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]
-    """Handler of Health/Check, which tells everybody whether this server is ready.
+    """Handler of Health/Check, which reports to any caller whether this server is ready.
 
-    It answers before it reads the request, because anybody may send one of any size or none. So the answer is the same
-    for every service name. Watch is UNIMPLEMENTED: its streams would cost anybody nothing and last for ever.
+    It responds before it reads the request, because a caller without a token may send a request of any size. So the
+    response is the same for every service name. Watch is UNIMPLEMENTED, because such a caller could hold any number of
+    its endless streams.
     """
 
     def __init__(self, serving: bool) -> None:
@@ -32,7 +33,7 @@ class HealthHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]
         self._serving = serving
 
     def shut_down(self) -> None:
-        """Answer that the server is not ready from now on."""
+        """Report from now on that the server is not ready."""
         self._shut_down = True
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:

@@ -1,7 +1,7 @@
 """Retry throttling: no retries while most calls fail (gRFC A6).
 
-Retries do not help overloaded or absent servers. A call that finds no server costs one token; an answered call returns
-a tenth of one. A client retries only with more than half of its tokens. The first attempt of each call is always made.
+Retries do not help overloaded or absent servers. A call that reaches no server removes one token; an answered call adds
+a tenth of one. A client retries only while it has more than half of its tokens. Each call is attempted at least once.
 """
 
 TOKENS = 10.0
@@ -11,19 +11,19 @@ TOKEN_RATIO = 0.1
 class RetryThrottle:
     """Token bucket of one client of one service."""
 
-    def __init__(self, tokens: float = TOKENS, given_back: float = TOKEN_RATIO) -> None:
-        self._most = self._tokens = tokens
-        self._given_back = given_back
+    def __init__(self, max_tokens: float = TOKENS, token_ratio: float = TOKEN_RATIO) -> None:
+        self._max_tokens = self._tokens = max_tokens
+        self._token_ratio = token_ratio
 
     def answered(self) -> None:
-        """Record a call that was answered, also with an error."""
-        self._tokens = min(self._tokens + self._given_back, self._most)
+        """Record a call that a server answered, also with an error."""
+        self._tokens = min(self._tokens + self._token_ratio, self._max_tokens)
 
     def failed(self) -> None:
-        """Record a call that found no server able to answer."""
+        """Record a call that no server could answer."""
         self._tokens = max(self._tokens - 1, 0.0)
 
     @property
     def allows(self) -> bool:
         """Whether a call that just failed may be retried."""
-        return self._tokens > self._most / 2
+        return self._tokens > self._max_tokens / 2

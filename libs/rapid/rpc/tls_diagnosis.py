@@ -38,7 +38,7 @@ def remember_target(target: str, tls: TlsConfig, server_name: str = "") -> None:
 
 
 def tls_failure(target: str) -> str:
-    """Return what is wrong with TLS at a dialled target; '' when nothing is, or it is not known in time.
+    """Return what is wrong with TLS at a dialled target; '' when nothing is wrong or the diagnosis takes too long.
 
     Only the call that starts a diagnosis waits for it. Other calls return the last result.
     """

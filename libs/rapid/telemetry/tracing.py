@@ -4,7 +4,7 @@
 every function here returns after one comparison.
 
 The context of a span travels as a W3C traceparent: in the metadata of a unary call, and in a field of a stream's
-messages. Only sampled work has one, so a traceparent is "" wherever nothing is to be traced.
+messages. Only sampled work has one; the traceparent of all other work is "".
 """
 
 import functools
@@ -87,7 +87,7 @@ def metadata() -> tuple[tuple[str, str], ...]:
 
 
 def step_span(name: str, attributes: Attributes = NO_ATTRIBUTES) -> "AbstractContextManager[Span | None]":
-    """Trace the block as a new trace, in a share ``tracing.sampled_steps`` of calls."""
+    """Trace the block as a new trace, for a random share ``tracing.sampled_steps`` of the calls."""
     if _tracer is None or random.random() >= _tracer.config.sampled_steps:
         return _NOTHING
     return _entered(_tracer.begin(name, None, "internal", attributes))
@@ -95,7 +95,8 @@ def step_span(name: str, attributes: Attributes = NO_ATTRIBUTES) -> "AbstractCon
 
 def request_span(name: str, parent: str, attributes: Attributes = NO_ATTRIBUTES
                  ) -> "AbstractContextManager[Span | None]":
-    """Trace the block as the caller's trace says; without one, in a share ``tracing.sampled_requests`` of calls."""
+    """Trace the block as a part of the caller's trace. Without one, trace a random share ``tracing.sampled_requests``
+    of the calls."""
     if _tracer is None:
         return _NOTHING
     if parent:
@@ -107,13 +108,13 @@ def request_span(name: str, parent: str, attributes: Attributes = NO_ATTRIBUTES
 
 def remote_span(name: str, parent: str, attributes: Attributes = NO_ATTRIBUTES
                 ) -> "AbstractContextManager[Span | None]":
-    """Trace the block as the server's part of a call. ``parent`` is the caller's context; "": nothing is traced."""
+    """Trace the block as the server's part of a call. ``parent`` is the caller's context; "" disables tracing."""
     found = begin(name, parent, "server", attributes=attributes)
     return _NOTHING if found is None else _entered(found)
 
 
 def span(name: str, kind: Kind = "internal") -> "AbstractContextManager[Span | None]":
-    """Trace the block as a part of the current span; without one nothing is traced."""
+    """Trace the block as a part of the current span. Do nothing without one."""
     if _tracer is None:
         return _NOTHING
     found = begin(name, traceparent(), kind)
