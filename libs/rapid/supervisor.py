@@ -265,7 +265,7 @@ class Supervisor:
         if code is None:
             if process.failing and time.monotonic() - process.started_at >= _SETTLED_SECONDS:
                 process.deaths_in_a_row = 0
-                self._report(process, "recovered", f"runs since {_SETTLED_SECONDS:g} s")
+                self._report(process, "recovered", f"has run for {_SETTLED_SECONDS:g} s")
             return
         _kill_group(process.popen.pid, signal.SIGKILL)  # its remaining descendants
         process.popen = None
@@ -309,8 +309,8 @@ class Supervisor:
             what = "ended" if how == _end_of(0) else "died"
             self._report(process, what, f"{process.last_end}; restarting in {pause:.1f} s")
         elif process.deaths_in_a_row == process.spec.give_up_after:
-            self._report(process, "failing", f"{process.last_end}, {process.deaths_in_a_row} times in a row; it is "
-                                             f"started again every {_FAILING_PAUSE:g} s at most")
+            self._report(process, "failing", f"{process.last_end}, {process.deaths_in_a_row} times in a row; "
+                                             f"restarting at most every {_FAILING_PAUSE:g} s")
 
     def _spawn(self, process: _Process) -> None:
         process.started_at = time.monotonic()

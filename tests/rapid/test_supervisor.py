@@ -136,7 +136,7 @@ def test_optional_process_is_restarted_without_end(supervisor: Supervisor, event
     assert [what for _, what, _ in events] == ["started", "died", "started", "failing"]  # later deaths are not
     repaired.touch()
     eventually(lambda: not only(supervisor).failing)
-    assert events[4:] == [("watcher", "recovered", "runs since 1 s")]
+    assert events[4:] == [("watcher", "recovered", "has run for 1 s")]
 
 
 def test_full_disk_is_waited_for(supervisor: Supervisor, events: list[tuple[str, str, str]],

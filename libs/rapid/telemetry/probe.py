@@ -40,12 +40,12 @@ def main() -> int:
     parser.add_argument("--waiting", type=Path, metavar="FILE", help="file that exists while the processes are not "
                         "started yet")
     given = parser.parse_args()
-    troubles = find_dead(given.port, given.count)
-    if troubles and given.waiting is not None and given.waiting.exists():
+    failures = find_dead(given.port, given.count)
+    if failures and given.waiting is not None and given.waiting.exists():
         print(f"alive: {given.waiting.read_text(encoding='utf-8').strip()}")
         return 0
-    print("\n".join(troubles) or "alive")
-    return 1 if troubles else 0
+    print("\n".join(failures) or "alive")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
