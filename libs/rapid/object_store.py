@@ -25,6 +25,9 @@ _RETRY_SECONDS = 60.0
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")  # variables that obstore reads
 _FIELD = re.compile(r"^\s*(?:source|error|message): ", re.MULTILINE)  # of a Rust error in its debug format
+# Parts that differ each time: a waiting service logs a reason again when its text changes.
+_VARYING = re.compile(r" in [\d.]+[nµm]?s(, after \d+ retries, max_retries: \d+, retry_timeout: [\d.]+[nµm]?s)?|"
+                      r"<(RequestId|HostId)>[^<]*</\2>|RequestId:\S+ Time:[^\s<]+")
 _PUNCTUATION = re.compile(r'[(){}\[\],"\s]+')
 
 
@@ -155,7 +158,8 @@ def _blocks(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first paragraph of an error, redacted, and what a failed connection failed of.
+    """Return the first paragraph of an error, redacted and without durations and request ids, and the cause of a failed
+    connection.
 
     The paragraphs after it are for debugging. Only they tell a refused connection, an unknown host and an untrusted
     certificate apart.
@@ -164,4 +168,4 @@ def _reason(error: Exception) -> str:
     words = summary.split()
     if "HttpError {" in details:
         words += ["-", *_PUNCTUATION.sub(" ", _FIELD.split(details)[-1]).split()]
-    return redact(" ".join(words))
+    return redact(_VARYING.sub("", " ".join(words)))

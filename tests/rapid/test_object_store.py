@@ -158,6 +158,16 @@ def test_refusal_is_one_line_without_credentials(bucket: str, s3_server: S3Serve
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
+def test_same_refusal_has_the_same_text(bucket: str, s3_server: S3Server) -> None:
+    texts = set()
+    for _ in range(2):
+        s3_server.fail(403)
+        with pytest.raises(ObjectStoreError) as caught:
+            BlobStore(bucket).refs()
+        texts.add(str(caught.value))
+    assert len(texts) == 1
+
+
 def test_unreachable_server_is_an_error(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rapid.object_store._RETRY_SECONDS", 0.5)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
