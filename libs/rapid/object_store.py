@@ -14,16 +14,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rapid.blob_files import BLOCK_BYTES, Buffer
-from rapid.redaction import redact
+from rapid.redaction import redact, redact_url
 
 SCHEMES = ("s3", "gs", "az")
+_PREFIXES = {"s3": "AWS_", "gs": "GOOGLE_", "az": "AZURE_"}  # of the variables that obstore reads
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT",
+              "AZURE_ENDPOINT")
 _PART_BYTES = 16 << 20  # S3 allows 10,000 parts, which are 160 GB
 _WRITERS = 4  # parts of one file that are sent at the same time
 _READERS = 8  # ranges of one file that are read at the same time
 _REQUEST_SECONDS = 120.0  # a part or a range must arrive within it
 _RETRY_SECONDS = 60.0
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")  # variables that obstore reads
 _FIELD = re.compile(r"^\s*(?:source|error|message): ", re.MULTILINE)  # of a Rust error in its debug format
 # Parts that differ each time: a waiting service logs a reason again when its text changes.
 _VARYING = re.compile(r" in [\d.]+[nµm]?s(, after \d+ retries, max_retries: \d+, retry_timeout: [\d.]+[nµm]?s)?|"
@@ -39,7 +41,7 @@ class BucketFiles:
     """Files below ``url``, such as s3://bucket/prefix. Implements `BlobFiles`.
 
     Requests that fail with 429, 5xx or a lost connection are repeated for a minute. Raises ValueError for an invalid
-    URL or missing options.
+    URL, and missing or unusable options.
     """
 
     def __init__(self, url: str) -> None:
@@ -59,7 +61,7 @@ class BucketFiles:
         self._failures: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
         self._exists: tuple[type[Exception], ...] = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
         options: Any = {"timeout": timedelta(seconds=_REQUEST_SECONDS)}
-        if any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS):
+        if _is_plain_http(parts.scheme):
             options["allow_http"] = True
         retries: Any = {
             "max_retries": 12, "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
@@ -155,6 +157,25 @@ def _blocks(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
         view = memoryview(piece).cast("B")
         for start in range(0, len(view), BLOCK_BYTES):
             yield view[start:start + BLOCK_BYTES]
+
+
+def _is_plain_http(scheme: str) -> bool:
+    """Return whether a variable gives the server's address with http://.
+
+    Raises ValueError for values that obstore accepts and later panics on, which no `except Exception` catches.
+    """
+    plain = False
+    for name, value in os.environ.items():
+        if not name.startswith(_PREFIXES[scheme]):
+            continue
+        if value != value.strip() and not value.startswith("{"):  # not a service account's JSON
+            raise ValueError(f"{name} begins or ends with white space, such as the end of a line: remove it")
+        if name in _ENDPOINTS:
+            if not value.startswith(("http://", "https://")):
+                raise ValueError(f"{name} {redact_url(value)!r}: expected http://HOST:PORT or https://HOST:PORT; "
+                                 "unset it for the cloud's own server")
+            plain = plain or value.startswith("http://")
+    return plain
 
 
 def _reason(error: Exception) -> str:

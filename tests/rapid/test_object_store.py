@@ -60,6 +60,17 @@ def test_missing_package_is_refused_with_what_installs_it(monkeypatch: pytest.Mo
         BucketFiles("s3://bucket/runs")
 
 
+@pytest.mark.parametrize(("url", "variable", "value"), [
+    ("s3://bucket/runs", "AWS_ACCESS_KEY_ID", "a-key-of-a-file\n"), ("s3://bucket/runs", "AWS_ENDPOINT_URL", ""),
+    ("s3://bucket/runs", "AWS_ENDPOINT_URL", "127.0.0.1:9000"),
+    ("az://container/runs", "AZURE_STORAGE_ACCOUNT_NAME", "account ")])
+def test_unusable_variable_is_refused(monkeypatch: pytest.MonkeyPatch, url: str, variable: str, value: str) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=f"^blobs.url {url}: {variable} ") as caught:
+        BlobStore(url)
+    assert "a-key-of-a-file" not in str(caught.value)
+
+
 def test_contents_of_one_process_are_read_by_another(bucket: str) -> None:
     blobs = BlobStore(bucket)
     assert blobs.refs("r/checkpoints") == []  # nothing may remember this list
@@ -204,6 +215,7 @@ def test_untrusted_certificate_is_reported(bucket: str, certificates: Path, monk
 @pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"])
 def test_endpoint_of_plain_http_is_used(
         bucket: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", "of another store")
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.setenv(variable, s3_server.endpoint)
     assert BlobStore(bucket).refs() == []
