@@ -1,5 +1,6 @@
 """The file of callers: hashes of their tokens, by kind of server."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -62,6 +63,23 @@ def test_unusable_file_is_refused_at_start_and_ignored_later(
     assert "keeping the previous one" in caplog.text
     with pytest.raises(ValueError, match="rpc.callers_file"):
         CallersFile(str(path), Audience.INFERENCE)
+
+
+def test_unreadable_file_is_read_again(
+        path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Once an operator has repaired its permissions, which changes neither its time nor its size."""
+    known = CallersFile(str(path), Audience.INFERENCE)
+    old, new = (derive_token(secret, Audience.INFERENCE) for secret in (ROLLOUT, NEXT))
+    path.write_text(callers_text({Caller.ROLLOUT: [NEXT]}))
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        assert known.find(old) is known.find(old) is Caller.ROLLOUT
+        assert caplog.text.count("Permission denied") == 1
+    assert known.find(new) is Caller.ROLLOUT and known.find(old) is None
 
 
 def test_names_of_another_release_are_ignored(path: Path) -> None:

@@ -67,12 +67,9 @@ class CallerSecretFile:
     def secret(self) -> str:
         """Return the present secret."""
         with self._lock:
-            if self._files.changed():
-                try:
-                    self._secret = self._read()
-                    log.info("caller secret reloaded")
-                except ValueError as error:
-                    log.error("new caller secret is unusable, keeping the previous one: %s", error)
+            if (secret := self._files.reload(self._read, "new caller secret is unusable")) is not None:
+                self._secret = secret
+                log.info("caller secret reloaded")
             return self._secret
 
 

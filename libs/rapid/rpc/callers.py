@@ -86,12 +86,9 @@ class CallersFile(KnownCallers):
     def hashes(self) -> Mapping[Caller, Sequence[str]]:
         """Return the hashes that the file has now."""
         with self._lock:
-            if self._files.changed():
-                try:
-                    self._hashes = self._read()
-                    log.info("callers reloaded hashes=%d", sum(map(len, self._hashes.values())))
-                except ValueError as error:
-                    log.error("new file of callers is unusable, keeping the previous one: %s", error)
+            if (hashes := self._files.reload(self._read, "new file of callers is unusable")) is not None:
+                self._hashes = hashes
+                log.info("callers reloaded hashes=%d", sum(map(len, hashes.values())))
             return self._hashes
 
 

@@ -6,7 +6,7 @@ import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -17,6 +17,7 @@ from rapid.file_stamp import FileStamp, file_stamp
 log = logging.getLogger(__name__)
 CHECK_SECONDS = 1.0  # between two checks of the files
 OLD_CHANNEL_SECONDS = 3600.0  # for calls on an old connection to end
+T = TypeVar("T")
 
 
 class FileWatcher:
@@ -26,6 +27,7 @@ class FileWatcher:
         self._paths = [Path(path).expanduser() for path in paths if path]
         self._seen = self._file_stamps()
         self._checked_at = time.monotonic()
+        self._error = ""
 
     def _file_stamps(self) -> tuple[FileStamp, ...] | None:
         try:
@@ -45,6 +47,25 @@ class FileWatcher:
             return False
         self._seen = seen
         return True
+
+    def reload(self, read: Callable[[], T], unusable: str) -> T | None:
+        """Return the result of ``read`` if the files have changed, else None.
+
+        A failed read (ValueError) is repeated at the next check, because chmod does not change a file. The line
+        ``unusable`` is logged once for each error.
+        """
+        if not self.changed():
+            return None
+        try:
+            found = read()
+        except ValueError as error:
+            self._seen = None
+            if str(error) != self._error:
+                self._error = str(error)
+                log.error("%s, keeping the previous one: %s", unusable, error)
+            return None
+        self._error = ""
+        return found
 
 
 def tls_files_error(tls: TlsConfig) -> str:
@@ -73,10 +94,12 @@ class CertificateReloader:
 
     def due(self) -> bool:
         """Return whether there are new files that can be used."""
-        if not self._files.changed():
-            return False
-        if trouble := tls_files_error(self._tls):
-            log.error("%s: new certificates are unusable, keeping the previous ones: %s", self._who, trouble)
+        def check() -> bool:
+            if trouble := tls_files_error(self._tls):
+                raise ValueError(trouble)
+            return True
+
+        if not self._files.reload(check, f"{self._who}: a new certificate is unusable"):
             return False
         log.info("%s: certificates reloaded", self._who)
         return True
