@@ -12,7 +12,7 @@ _NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 def listen(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:
     """Return a TCP socket that listens on the host's first address; port 0 is any free one.
 
-    ``::`` stands for every address of the machine, IPv4 and IPv6. On a machine without IPv6 it is every IPv4 address.
+    ``::`` means every address of the machine, IPv4 and IPv6. On a machine without IPv6 it is every IPv4 address.
     Raises OSError.
     """
     if host == "::":

@@ -50,8 +50,8 @@ class ProcessSpec:
     ``ready`` quickly returns whether the process can be used; None means as soon as it runs. With ``restart`` False its
     end is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, a ``required`` process is
     FAILED. Any other one is failing: its restarts go on, with longer pauses, until it has run for 30 s. ``explain``
-    gets begin and end of the log of a process that died, and returns why no restart helps, '' if one may; with a reason
-    the state is FAILED at once. The process inherits the open files ``pass_fds``.
+    receives the beginning and the end of a dead process's log. It returns why no restart helps, '' if it may. With
+    a reason the state is FAILED at once. The process inherits the open files ``pass_fds``.
     """
 
     name: str

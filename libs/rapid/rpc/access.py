@@ -36,7 +36,7 @@ class Audience(StrEnum):
 class ServiceAccess:
     """Access to a gRPC service: its server, the callers of each method, and the largest request in bytes.
 
-    ``max_request_bytes`` 0 stands for ``rpc.max_message_mebibytes``.
+    ``max_request_bytes`` 0 means ``rpc.max_message_mebibytes``.
     """
 
     audience: Audience

@@ -107,7 +107,7 @@ def _refusal(callers: KnownCallers, method: str, token: str) -> tuple[StatusCode
 
 
 def _refuse(method: str, code: StatusCode, reason: str) -> Any:
-    """Return a handler that ends a call without a look at its requests.
+    """Return a handler that ends a call without reading its requests.
 
     It is streaming for every method: gRPC reads the request of a unary method, of any allowed size, before it calls the
     handler.
@@ -168,7 +168,7 @@ def _unless_bytes(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 
 class _Recorder:
-    """Stand-in for a server that records what the generated functions register, and the names of the services."""
+    """Recorder of the handlers that the generated functions register with a server, and of the services' names."""
 
     def __init__(self) -> None:
         self.handlers: list[Any] = []
