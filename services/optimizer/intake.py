@@ -57,6 +57,7 @@ class Intake:
     def admit(self, segment: Segment[StoredArrays]) -> tuple[str, str]:
         """Add a segment to the buffer and return its verdict ("accepted", "duplicate" or "too_old") and the reason.
 
+        A segment whose samples are larger than the whole buffer is "too_old" as well; the reason says which.
         A segment counts as seen once its samples are in the buffer, so a failed one may be sent again. A second copy
         waits for the outcome of the first. Only an accepted segment changes anything.
         """
@@ -79,8 +80,7 @@ class Intake:
         added = self.buffer.add(arrays, arrays.versions, self.version, arrays.nbytes,
                                 age_from_arrival=not arrays.hero_steps.any())  # only outcome samples have none
         if not added:
-            age = self.version - segment.newest_version
-            return "too_old", f"{age} versions old; buffer.max_age_versions is {self.buffer.config.max_age_versions}"
+            return "too_old", self._why_not_added(segment)
         with self._lock:
             self._seen[segment.segment_id] = None
             if len(self._seen) > REMEMBERED_SEGMENTS:
@@ -96,6 +96,13 @@ class Intake:
             VARIANT_HERO_STEPS.labels(segment.variant).inc(hero_steps)
         return "accepted", ""
 
+    def _why_not_added(self, segment: Segment[StoredArrays]) -> str:
+        config, size = self.buffer.config, segment.arrays.nbytes
+        if size > config.capacity_bytes:
+            return f"its samples have {size} bytes each; buffer.capacity_bytes is {config.capacity_bytes}"
+        return (f"{self.version - segment.newest_version} versions old; buffer.max_age_versions is "
+                f"{config.max_age_versions}")
+
     def end_epoch(self) -> int:
         """Drop all samples and pending reward sums of the ended fencing epoch; return the number of samples."""
         self.take_rewards()
@@ -107,9 +114,13 @@ class Intake:
         return buffered >= batch_samples and self.pacer.may_step(buffered)
 
     def sample(self, batch_samples: int) -> HostBatch | None:
-        """Return a batch, or None while pacing allows none or the buffer has too few samples."""
-        if not self.pacer.may_step(len(self.buffer)):
+        """Return a batch, or None while pacing allows none or the buffer has too few samples.
+
+        Raises ValueError when buffer.capacity_bytes is too small for a batch.
+        """
+        if self.pacer.credit < 0:
             return None
+        # The buffer itself checks its number of samples, because it knows whether more would fit.
         batch = self.buffer.sample(batch_samples, self.version)
         if batch is not None:
             with self._lock:

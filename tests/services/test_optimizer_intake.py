@@ -24,6 +24,7 @@ from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
 from tests.services.optimizer_cases import (
+    BUFFER,
     LAYOUT,
     LEARNING,
     MODEL,
@@ -179,6 +180,25 @@ def test_batches_wait_for_sample_reuse() -> None:
     assert drawn is not None and drawn.arrays["actions"].shape == (UNROLL, 4, 1, 6)
     assert into.sample(4) is not None  # consumed may run ahead by one batch
     assert into.sample(4) is None
+
+
+def test_buffer_too_small_for_a_batch_is_an_error() -> None:
+    """The optimizer would wait for ever: three samples fit, a batch has four."""
+    size = stored_segment("0").arrays.nbytes
+    into = intake(BUFFER.model_copy(update={"capacity_bytes": 3 * size + size // 2}))
+    assert into.admit(stored_segment("0"))[0] == "accepted" and into.sample(4) is None
+    assert into.admit(stored_segment("1"))[0] == "accepted" and len(into.buffer) == 3
+    with pytest.raises(ValueError, match=r"holds 3 samples of this size, .* needs 4: raise buffer\.capacity_bytes"):
+        into.sample(4)
+
+
+def test_refused_segment_of_too_large_samples_has_their_size() -> None:
+    whole = stored_segment("a")
+    size = whole.arrays.nbytes
+    into = intake(BUFFER.model_copy(update={"capacity_bytes": size - 1}))
+    assert into.admit(whole) == (
+        "too_old", f"its samples have {size} bytes each; buffer.capacity_bytes is {size - 1}")
+    assert into.buffer.statistics().dropped[DropReason.TOO_LARGE] == 2 and into.pacer.received == 0
 
 
 def service(into: Intake) -> ExperienceService:
