@@ -17,7 +17,7 @@ from five.agent.schedules import Hyperparameters
 
 VersionRecord = dict[str, Any]
 STALENESS_BINS = 64  # the last bin also holds everything older
-OF_ALL_STEPS = {"skipped", "held", "learning_rate"}  # the metrics that a skipped step has too
+OF_ALL_STEPS = {"skipped", "held"}  # the metrics that a skipped step has too
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class VersionWindow:
         """Return the record of the version. A metric that no step has is missing.
 
         Staleness is in versions per consumed timestep. ``stall_seconds`` is the time in which making the version let no
-        step run.
+        step run. The learning rate is the mean over the steps, 0 for a held one.
         """
         seconds = max(time.monotonic() - self._began, 1e-9)
         total = int(self._staleness.sum())
@@ -100,7 +100,8 @@ class VersionWindow:
                 "staleness_median": quantile(shares, 0.5), "staleness_p95": quantile(shares, 0.95),
             }
         means = {name: value / self._counts[name] for name, value in self._sums.items()}
-        return record | means | relative_entropies(means) | relative_losses(means) | hyper.as_dict()
+        record |= means | relative_entropies(means) | relative_losses(means) | hyper.as_dict()
+        return record | {"learning_rate": hyper.learning_rate * (1.0 - means.get("held", 0.0))}
 
 
 def quantile(shares: npt.NDArray[np.float64], share: float) -> float:

@@ -117,6 +117,16 @@ def test_skipped_step_has_no_loss(clock: Clock) -> None:
     json.dumps(record, allow_nan=False)
 
 
+@pytest.mark.parametrize(("held", "share"), [([1.0, 1.0], 0.0), ([1.0, 0.0], 0.5), ([0.0, 0.0], 1.0)])
+def test_held_steps_have_a_learning_rate_of_0(held: list[float], share: float, clock: Clock) -> None:
+    window = VersionWindow()
+    for is_held in held:
+        add(window, [[0]], [1], held=is_held, learning_rate=HYPER.learning_rate * (1.0 - is_held))
+    record = window.close(1, HYPER, 0.0)
+    assert record["learning_rate"] == share * HYPER.learning_rate
+    assert record["entropy_coefficient"] == HYPER.entropy_coefficient
+
+
 def test_metric_without_a_finite_step_is_missing(clock: Clock) -> None:
     window = VersionWindow()
     add(window, [[0]], [1], loss=math.nan, entropy_delay=math.nan, max_entropy_delay=2.0, skipped=1.0)
