@@ -10,6 +10,7 @@ from dota import packing
 from dota.spaces import Layout
 from five.agent.compute import apply_compute_config, require_device, uses_cuda_graphs
 from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.checkpoint import checkpoint_bytes
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
 from five.agent.model.policy import Policy
@@ -19,7 +20,7 @@ from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.drain_time import DrainTime, nbytes
+from five.services.optimizer.drain_time import DrainTime
 from five.services.optimizer.experience_server import serve_experience
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.leased_publisher import LeasedPublisher
@@ -71,7 +72,9 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
         learner, intake, config.learning, publisher, checkpoints, client, {"schema": schema, "layout": layout.hash},
         settings.checkpoint_every_versions, group,
         CheckpointMigrations(service.state, service.record, schema, config.learning.gradient_steps_per_iteration),
-        DrainTime(config.lifecycle.grace_seconds, nbytes(learner.state_dict()), service.lifecycle.set_grace_seconds),
+        DrainTime(config.lifecycle.grace_seconds,
+                  checkpoint_bytes(policy.state_dict(), dict(policy.named_parameters())),
+                  service.lifecycle.set_grace_seconds),
         beat)
     return training, client
 

@@ -1,9 +1,7 @@
 """Upper bound on the time of a drain: the write in progress and a final checkpoint at the measured write rate."""
 
 import time
-from collections.abc import Callable, Mapping
-
-from torch import Tensor
+from collections.abc import Callable
 
 from five.services.optimizer import metrics as page
 
@@ -37,7 +35,7 @@ class DrainTime:
         """Run the write of a checkpoint of ``size`` bytes and update the estimate."""
         began = self._clock()
         write()
-        self._bytes = size
+        self._bytes = max(self._bytes, size)  # a run's first checkpoint has no moments of Adam yet
         self._rates = [*self._rates[1 - MEASURED_WRITES:], size / max(self._clock() - began, 1e-3)]
         self._report()
 
@@ -46,8 +44,3 @@ class DrainTime:
         if self._rates:
             page.BLOB_RATE.set(self._rates[-1])
         self._allow(self.seconds)
-
-
-def nbytes(tensors: Mapping[str, Tensor]) -> int:
-    """Return the bytes of a checkpoint's tensors."""
-    return sum(tensor.nbytes for tensor in tensors.values())

@@ -1,7 +1,10 @@
 import pytest
 import torch
 
-from five.agent.learning.checkpoint import checksum, require_checkpoint, require_shapes
+from five.agent.learning.checkpoint import checkpoint_bytes, checksum, require_checkpoint, require_shapes
+from five.agent.learning.learner import Learner
+from tests.agent.standins import HYPER, TinyPolicy
+from tests.agent.test_learner import CONFIG, batch_of
 
 SHAPES = {"a": torch.Size([2, 3]), "b": torch.Size([])}
 
@@ -43,6 +46,13 @@ def test_checkpoint_without_a_tensor_is_rejected(name: str) -> None:
 def test_checkpoint_of_other_shapes_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} has shape \\(4,\\)"):
         require_checkpoint(checkpoint() | {name: torch.zeros(4)}, POLICY, PARAMETERS)
+
+
+def test_size_is_that_of_a_checkpoint_with_moments() -> None:
+    learner = Learner(TinyPolicy(), CONFIG)
+    size = checkpoint_bytes(learner.policy.state_dict(), dict(learner.policy.named_parameters()))
+    learner.train_step(batch_of(learner.policy), HYPER)
+    assert size == sum(tensor.nbytes for tensor in learner.state_dict().values())
 
 
 def test_at_most_five_tensors_are_named() -> None:

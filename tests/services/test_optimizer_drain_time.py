@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime, nbytes
+from five.agent.learning.checkpoint import checkpoint_bytes
+from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime
 from rapid.lifecycle import Lifecycle
 from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_optimizer_metrics import value
@@ -51,6 +52,13 @@ def test_estimate_is_shown_and_follows_the_checkpoints_size() -> None:
     assert value("checkpoint_write_rate") == 8e6 and drain.seconds == 20.0 + 2.5 * 8000 / 2000
 
 
+def test_first_checkpoint_without_moments_does_not_shorten_the_estimate() -> None:
+    clock = Clock()
+    drain = DrainTime(20.0, 4000, lambda seconds: None, clock)
+    drain.measure(lambda: setattr(clock, "now", clock.now + 2.0), 2000)
+    assert drain.seconds == 20.0 + 2.5 * 4.0
+
+
 def test_failed_write_is_not_measured() -> None:
     estimates: list[float] = []
     drain = DrainTime(20.0, 1000, estimates.append)
@@ -65,7 +73,7 @@ def test_failed_write_is_not_measured() -> None:
 
 def test_training_measures_its_checkpoint_writes(tmp_path: Path) -> None:
     run, estimates = training(tmp_path, Versions()), list[float]()
-    size = nbytes(run.learner.state_dict())
+    size = checkpoint_bytes(run.learner.policy.state_dict(), dict(run.learner.policy.named_parameters()))
     run = replace(run, drain_time=DrainTime(20.0, size, estimates.append))
     assert estimates == [20 + WRITES * size / ASSUMED_RATE]
     run.start()

@@ -1,4 +1,4 @@
-"""Names of a checkpoint's tensors, and checks of them."""
+"""Names of a checkpoint's tensors, their size, and checks of them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -28,6 +28,16 @@ def require_checkpoint(state: Mapping[str, Tensor], policy: Mapping[str, Tensor]
         expected |= {f"{ADAM_PREFIX}{kind}/{name}": p.shape if kind != "step" else torch.Size()
                      for name, p in parameters.items() for kind in ("m", "v", "step")}
     require_shapes(state, expected)
+
+
+def checkpoint_bytes(policy: Mapping[str, Tensor], parameters: Mapping[str, Tensor]) -> int:
+    """Return the bytes of the tensors of `Learner.state_dict` for this policy and its parameters.
+
+    Adam's tensors count. A checkpoint from before the first step lacks them.
+    """
+    step = torch.float32.itemsize
+    moments = sum(3 * parameter.nbytes + step for parameter in parameters.values())  # the clip's v, Adam's m and v
+    return sum(tensor.nbytes for tensor in policy.values()) + moments
 
 
 def checksum(tensors: Iterable[Tensor]) -> int:
