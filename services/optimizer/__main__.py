@@ -25,7 +25,7 @@ from five.services.optimizer.experience_server import serve_experience
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
-from five.services.optimizer.process_group import OptimizerGroup, device_of, join, leave
+from five.services.optimizer.process_group import OptimizerGroup, device_of, join, leave, use_device
 from five.services.optimizer.run_state_client import RunStateClient
 from five.services.optimizer.sample_recordings import SampleRecordings
 from five.services.optimizer.stored_arrays import SampleCollator
@@ -150,6 +150,7 @@ def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
 
 def train(training: Training, watchdog: Watchdog, draining: Callable[[], bool]) -> None:
     """Learn until the process drains. The watchdog covers the loop; the grace period bounds the last writes."""
+    use_device(training.learner.device)
     try:
         training.run(draining, watchdog.stop)
     finally:

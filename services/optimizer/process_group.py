@@ -144,6 +144,16 @@ def device_of(configured: str) -> torch.device:
     return torch.device(configured)
 
 
+def use_device(device: torch.device) -> None:
+    """Make a numbered GPU the current device of the calling thread.
+
+    A thread starts with the first GPU. PyTorch calls that name no device, such as the capture of a CUDA graph, would
+    open a context there, and that of every rank takes some of its memory.
+    """
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)
+
+
 def join(device: torch.device, start_seconds: float = START_SECONDS) -> OptimizerGroup:
     """Join the group that the agent's environment describes: NCCL on GPUs, gloo on CPUs. Without one, return a group of
     one.
@@ -157,8 +167,7 @@ def join(device: torch.device, start_seconds: float = START_SECONDS) -> Optimize
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         raise RuntimeError("the ranks were started by torchrun: start them with "
                            "`python -m five.services.optimizer.agent`")
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
+    use_device(device)
     store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
     store.set_timeout(TIMEOUT)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=PrefixStore("group", store),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import torch.distributed as dist
 from torch.distributed import HashStore
 
 from five.services.optimizer import process_group
+from five.services.optimizer.__main__ import train
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup, device_of, join, leave
 from tests.services.forked_ranks import run_two_ranks
 
@@ -38,6 +40,19 @@ def test_ranks_of_a_machine_use_one_gpu_each(configured: str, rank: str | None, 
     if rank is not None:
         monkeypatch.setenv("LOCAL_RANK", rank)
     assert device_of(configured) == device
+
+
+@pytest.mark.parametrize(("device", "current"), [("cuda:3", ["cuda:3"]), ("cuda", []), ("cpu", [])])
+def test_training_thread_uses_the_gpu_of_its_rank(device: str, current: list[str],
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current GPU belongs to a thread, and a new thread has the first one."""
+    used, order = list[str](), list[str]()
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: used.append(str(device)))
+    training: Any = SimpleNamespace(learner=SimpleNamespace(device=torch.device(device)),
+                                    run=lambda *arguments: order.extend([*used, "run"]))
+    watchdog: Any = SimpleNamespace(stop=lambda: None)
+    train(training, watchdog, lambda: False)
+    assert order == [*current, "run"]
 
 
 @pytest.mark.parametrize("size", [None, "1"])
