@@ -144,7 +144,7 @@ def heartbeat_stats(training: Training, client: RunStateClient) -> dict[str, Any
 def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
     """Return the configuration. Raises ValueError for a device that this process lacks."""
     config = load(path, overrides)
-    require_device(config.services.optimizer.device, "services.optimizer.device")
+    require_device(config.services.optimizer.device, "services.optimizer.device", local_rank() + 1)
     return config
 
 

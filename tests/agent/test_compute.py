@@ -91,4 +91,17 @@ def test_a_missing_gpu_is_refused_with_its_key(cuda, message, monkeypatch):
     with pytest.raises(ValueError, match=message):
         compute.require_device("cuda:1", "services.optimizer.device")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     compute.require_device("cuda:1", "services.optimizer.device")
+
+
+def test_more_gpus_than_the_machine_has_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    compute.require_device("cuda", "services.optimizer.device", 2)
+    with pytest.raises(ValueError, match=r"optimizer.device 'cuda:2': the visible GPUs are cuda:0 to cuda:1"):
+        compute.require_device("cuda:2", "services.optimizer.device")
+    with pytest.raises(ValueError, match=r"'cuda:1': 2 processes .* a GPU each: set services.optimizer.device=cuda$"):
+        compute.require_device("cuda:1", "services.optimizer.device", 2)
+    with pytest.raises(ValueError, match=r"optimizer.device 'cuda': 3 processes .* a GPU each \(GPUs visible: 2\)"):
+        compute.require_device("cuda", "services.optimizer.device", 3)

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 from five.cli.main import main
@@ -42,6 +43,14 @@ def test_run_in_use_is_neither_resumed_nor_overwritten(tmp_path: Path) -> None:
         with pytest.raises(RunInUse, match="in use by process"):
             made(tmp_path)
     resumed(tmp_path)
+
+
+def test_optimizers_need_one_gpu_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    made(tmp_path, "services.optimizer.device=cuda")
+    with pytest.raises(ConfigError, match=r"services.optimizer.device 'cuda': 2 processes .*\(GPUs visible: 1\)"):
+        made(tmp_path, "services.optimizer.device=cuda", "services.optimizer.optimizers=2", name="other")
 
 
 def test_changes_on_resume_are_listed_and_need_consent(tmp_path: Path) -> None:

@@ -18,14 +18,31 @@ def apply_compute_config(config: ComputeConfig) -> None:
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_accumulation == "bfloat16"
 
 
-def require_device(device: str, key: str) -> None:
-    """Raise ValueError, which names the configuration's ``key``, for a GPU that this process cannot use."""
-    if not device.startswith("cuda") or torch.cuda.is_available():
+def require_device(device: str, key: str, processes: int = 1) -> None:
+    """Raise ValueError, which names the configuration's ``key``, for a GPU that this machine does not have.
+
+    ``processes``: number of this machine's processes that need a GPU each.
+    """
+    if not device.startswith("cuda"):
+        return
+    if torch.cuda.is_available():
+        _require_gpus(device, key, processes)
         return
     why = (f"this PyTorch ({torch.__version__}) is built without CUDA: use the image whose tag ends in -cuda, or "
            "install a PyTorch for CUDA" if torch.version.cuda is None else
            "no GPU is visible: check the driver, and the container's GPUs")
     raise ValueError(f"{key} {device!r}: {why}; or set {key}=cpu")
+
+
+def _require_gpus(device: str, key: str, processes: int) -> None:
+    visible, number = torch.cuda.device_count(), torch.device(device).index
+    if number is not None and number >= visible:
+        raise ValueError(f"{key} {device!r}: the visible GPUs are cuda:0 to cuda:{visible - 1}")
+    if number is not None and processes > 1:
+        raise ValueError(f"{key} {device!r}: {processes} processes on this machine need a GPU each: set {key}=cuda")
+    if processes > visible:
+        raise ValueError(f"{key} {device!r}: {processes} processes on this machine need a GPU each (GPUs visible: "
+                         f"{visible}): start fewer processes")
 
 
 @cache

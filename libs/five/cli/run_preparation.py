@@ -90,10 +90,11 @@ def _load_corrected(path: Path, overrides: Sequence[str]) -> RunConfig:
 
 def _require_machine(config: RunConfig) -> None:
     """Raise ConfigError for traces without their packages and for missing devices, which services would refuse."""
+    inference, optimizer = config.services.inference, config.services.optimizer
     try:
         require_packages(config.tracing)
-        for service in ("inference", "optimizer"):
-            require_device(getattr(config.services, service).device, f"services.{service}.device")
+        require_device(inference.device, "services.inference.device")
+        require_device(optimizer.device, "services.optimizer.device", optimizer.optimizers)
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
