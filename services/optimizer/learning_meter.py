@@ -46,8 +46,9 @@ class LearningMeter:
         return len(self._submitted)
 
     def start(self, flop: float, group: OptimizerGroup) -> None:
-        """Continue after the start of training: ``flop`` is the operations until then. Every rank calls it."""
+        """Begin to measure after the start of training: ``flop`` is the operations until then. Every rank calls it."""
         self.flop = flop
+        self._window = VersionWindow()
         self._received = self._intake.pacer.received
         self.totals = self.sum_over_ranks(group)
 

@@ -8,6 +8,7 @@ import pytest
 
 from five.agent.learning.buffer import DropReason, HostBatch
 from five.services.optimizer import metrics as page
+from five.services.optimizer import version_records
 from five.services.optimizer.learning_meter import LearningMeter, RunTotals
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup
 from tests.services.optimizer_cases import HYPER, LEARNING, UNROLL, Versions, feed, training
@@ -71,6 +72,17 @@ def test_start_counts_only_what_follows(measured: Measured) -> None:
     assert measured.meter.totals == RunTotals(8 * UNROLL, 0, 8, 0, 5e9)
     measured.step(flop=100)
     assert measured.meter.flop == 5e9 + 100
+
+
+def test_first_record_does_not_count_the_time_of_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a checkpoint takes minutes, and no step can run."""
+    run, now = training(tmp_path, Versions()), [1000.0]
+    monkeypatch.setattr(version_records.time, "monotonic", lambda: now[0])
+    meter = LearningMeter(run.intake)
+    now[0] += 600.0
+    meter.start(0.0, SINGLE_OPTIMIZER)
+    now[0] += 5.0
+    assert meter.close_version(1, HYPER, meter.totals, 0.0)["seconds"] == 5.0
 
 
 def test_totals_are_sums_over_the_ranks(measured: Measured) -> None:
