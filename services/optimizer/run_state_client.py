@@ -39,6 +39,7 @@ class RunStateClient:
         self._who = who
         self._fencing_token = fencing_token
         self._leaving = False
+        self._unavailable = False  # whether the last reading of the schedules found no Redis
         self.last: VersionRecord = {}
 
     def active(self) -> bool:
@@ -56,8 +57,11 @@ class RunStateClient:
         try:
             changed = self._state.schedules()
         except redis.RedisError as error:
-            log.warning("cannot read schedules, keeping the previous values: %s", error)
+            if not self._unavailable:
+                log.warning("cannot read schedules, keeping the previous values: %s", error)
+            self._unavailable = True
             return
+        self._unavailable = False
         if changed is not None:
             self._schedules = load_schedules(changed)
         self._read = True

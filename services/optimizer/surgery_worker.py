@@ -65,12 +65,16 @@ class SurgeryWorker:
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Run jobs until ``stopping()``. An error completes its job as failed and never ends the process."""
+        logged = ""
         while not stopping():
             try:
                 if not self.run_once():
                     time.sleep(POLL_SECONDS)
+                logged = ""
             except Exception as error:
-                log.warning("cannot read jobs: %s", error)
+                if logged != str(error):
+                    logged = str(error)
+                    log.warning("cannot read jobs: %s", error)
                 time.sleep(POLL_SECONDS)
 
     def run_once(self) -> bool:

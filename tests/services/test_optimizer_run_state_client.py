@@ -66,6 +66,18 @@ def test_schedules_are_the_configured_ones_until_others_are_set(run: Client) -> 
     assert run.client.schedules() == CONFIGURED
 
 
+def test_outage_of_redis_is_logged_once(run: Client, monkeypatch: pytest.MonkeyPatch,
+                                        caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        with monkeypatch.context() as outage:
+            fail(run, outage, "schedules")
+            for _ in range(3):
+                run.client.read_schedules()
+        run.client.read_schedules()
+    assert [message for message in caplog.messages if "the store is down" in message] == [
+        "cannot read schedules, keeping the previous values: the store is down"] * 2
+
+
 def test_previous_schedules_stay_while_redis_is_unavailable(run: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as outage:
         fail(run, outage, "schedules")

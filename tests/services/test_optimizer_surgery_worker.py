@@ -46,10 +46,11 @@ def test_numbers_without_a_value_in_json_become_text() -> None:
 
 def test_loop_survives_errors_and_rests_without_a_job(monkeypatch: pytest.MonkeyPatch,
                                                       caplog: pytest.LogCaptureFixture) -> None:
-    """It asks again at once after a job, and after half a second otherwise."""
+    """It asks again at once after a job, and after half a second otherwise. An outage is logged once."""
     slept: list[float] = []
     monkeypatch.setattr(surgery_worker, "time", SimpleNamespace(sleep=slept.append, time=time.time))
-    results: list[bool | Exception] = [True, False, ConnectionError("no server"), True, True]
+    down = ConnectionError("no server")
+    results: list[bool | Exception] = [True, False, down, down, True, down, True]
 
     class Worker(SurgeryWorker):
         def __init__(self) -> None:
@@ -63,8 +64,8 @@ def test_loop_survives_errors_and_rests_without_a_job(monkeypatch: pytest.Monkey
 
     with caplog.at_level(logging.WARNING):
         Worker().run(lambda: not results)
-    assert slept == [0.5, 0.5] and not results
-    assert [record.getMessage() for record in caplog.records] == ["cannot read jobs: no server"]
+    assert slept == [0.5] * 4 and not results
+    assert [record.getMessage() for record in caplog.records] == ["cannot read jobs: no server"] * 2
 
 
 @pytest.fixture
