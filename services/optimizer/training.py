@@ -151,10 +151,10 @@ class Training:
         self.meter.read_steps(self.version + 1)
         totals = self.meter.sum_over_ranks(self.group)
         loop_ended()  # from here on rank 0 may take longer than any timeout of the loop
-        self._run_without_redis(self._writer.finish, "the last version may be missing")
+        self._run_at_drain(self._writer.finish, "the last version may be missing", redis.RedisError, OSError)
         if self.group.rank == 0:
-            self._run_without_redis(self._checkpoint_write(totals), f"the checkpoint of version {self.version} is "
-                                    "stored but not in the index; the next optimizer adds it")
+            self._run_at_drain(self._checkpoint_write(totals), f"the checkpoint of version {self.version} is "
+                               "stored but not in the index; the next optimizer adds it", redis.RedisError)
 
     def _wait(self, has_batch: bool, unblocked: bool, previous: DeviceEvent) -> None:
         """Wait before the loop tries the next step again, and measure whether it lacks samples.
@@ -191,13 +191,16 @@ class Training:
             log.info("learning ends: %s", error)
             self.is_fenced_out = True
 
-    def _run_without_redis(self, write: Write, consequence: str) -> None:
-        """Run a write of the drain. Redis may be gone already, as when a node is drained: that is logged only. A
-        checkpoint's blob is written before its entry in Redis."""
+    def _run_at_drain(self, write: Write, consequence: str, *expected: type[Exception]) -> None:
+        """Run a write of the drain and log an expected error.
+
+        Redis may be gone already, as when a node is drained. A checkpoint's blob is written before its entry in Redis.
+        An earlier checkpoint that the blob store refuses (OSError) must not prevent the final one, which replaces it.
+        """
         try:
             self._run_fenced(write)
-        except redis.RedisError as error:
-            log.warning("Redis is unavailable during the drain: %s (%s)", consequence, error)
+        except expected as error:
+            log.warning("a store is unavailable during the drain: %s (%s)", consequence, error)
 
     def _next_version_blocked_reason(self) -> str:
         """Return why the next step must wait because it would make a version; "" if it may run."""

@@ -301,6 +301,40 @@ def test_drain_without_redis_stores_the_last_checkpoint(tmp_path: Path) -> None:
     assert again.version == 1
 
 
+def test_failed_checkpoint_does_not_prevent_the_final_one(tmp_path: Path) -> None:
+    """The blob store refuses the checkpoint of version 1 until the drain begins."""
+    run, thread = training(tmp_path, Versions()), threading.current_thread()
+    run.start()
+    feed(run, 4)
+    save, refused, iterations = run.checkpoints.save, threading.Event(), [0]
+
+    def save_at_the_end(*arguments: Any) -> None:
+        if threading.current_thread() is not thread:  # in the background
+            refused.set()
+            raise OSError(28, "No space left on device")
+        save(*arguments)
+
+    def stop() -> bool:
+        iterations[0] += 1
+        return refused.is_set() or iterations[0] > MAX_ITERATIONS
+
+    run.checkpoints.save = save_at_the_end  # type: ignore[method-assign, assignment]
+    run.run(stop)
+    assert refused.is_set() and run.checkpoints.versions() == [0, 1]
+
+
+def test_refused_final_checkpoint_is_an_error(tmp_path: Path) -> None:
+    run = training(tmp_path, Versions())
+    run.start()
+
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    run.checkpoints.save = refuse  # type: ignore[method-assign, assignment]
+    with pytest.raises(OSError, match="No space left"):
+        run.run(lambda: True)
+
+
 def test_other_ranks_do_not_wait_for_the_last_writes(tmp_path: Path) -> None:
     """The sums are agreed on before rank 0 waits for its writer."""
     versions = SlowVersions()
