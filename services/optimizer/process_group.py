@@ -56,12 +56,12 @@ class OptimizerGroup:
         """Start `all_ranks` and return a function that waits for its result. Each rank calls that function once."""
         if self._decisions is None:
             return lambda: list(here)
-        word = torch.tensor(here, dtype=torch.int32)
-        work = dist.all_reduce(word, dist.ReduceOp.MIN, group=self._decisions, async_op=True)
+        tensor = torch.tensor(here, dtype=torch.int32)
+        work = dist.all_reduce(tensor, dist.ReduceOp.MIN, group=self._decisions, async_op=True)
 
         def end() -> list[bool]:
             work.wait()
-            return [bool(x) for x in word.tolist()]
+            return [bool(x) for x in tensor.tolist()]
 
         return end
 
@@ -122,16 +122,16 @@ class OptimizerGroup:
         """Return each value summed over the ranks."""
         if self._decisions is None:
             return [float(x) for x in values]
-        word = torch.tensor(values, dtype=torch.float64)
-        dist.all_reduce(word, group=self._decisions)
-        return [float(x) for x in word.tolist()]
+        tensor = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(tensor, group=self._decisions)
+        return [float(x) for x in tensor.tolist()]
 
     def broadcast(self, values: Sequence[float]) -> list[float]:
         """Return rank 0's values. Every rank passes the same number of values."""
-        word = torch.tensor(values, dtype=torch.float64)
+        tensor = torch.tensor(values, dtype=torch.float64)
         if self._decisions is not None:
-            dist.broadcast(word, 0, group=self._decisions)
-        return [float(x) for x in word.tolist()]
+            dist.broadcast(tensor, 0, group=self._decisions)
+        return [float(x) for x in tensor.tolist()]
 
 
 SINGLE_OPTIMIZER = OptimizerGroup()

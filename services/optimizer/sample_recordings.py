@@ -21,6 +21,9 @@ class SampleRecordings:
     """Recordings of one run, of at most ``samples`` samples each.
 
     A newly started optimizer has an empty buffer and uses an earlier recording of the run.
+
+    Attributes:
+        samples: number of samples that the last call of `take` returned; 0 before it.
     """
 
     def __init__(self, buffer: SampleBuffer, blobs: BlobStore, run: str, layout: str, samples: int = SAMPLES) -> None:
@@ -29,7 +32,7 @@ class SampleRecordings:
         self._run = run
         self._layout = layout
         self.samples = 0
-        self._wanted = samples
+        self._most = samples
 
     def take(self, operation: str) -> tuple[RecordedSamples, Ref]:
         """Return an operation's samples and their blob; the same samples in every call.
@@ -37,7 +40,7 @@ class SampleRecordings:
         Raises RuntimeError when there are neither samples nor an earlier recording.
         """
         name = recording_name(self._run, operation)
-        found = self._stored(name) or self._load_recording(name) or self._newest()
+        found = self._stored(name) or self._record_samples(name) or self._newest()
         if found is None:
             raise RuntimeError("the optimizer has no samples to check the plan on, and there is no earlier "
                                "recording: let the run play for a while first")
@@ -45,8 +48,9 @@ class SampleRecordings:
         self.samples = int(arrays["actions"].shape[1])
         return RecordedSamples.from_batch(arrays), ref
 
-    def _load_recording(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
-        arrays = self._buffer.peek(self._wanted, seed=len(name))
+    def _record_samples(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
+        """Store samples of the buffer under a name and remove the oldest recordings; None for an empty buffer."""
+        arrays = self._buffer.peek(self._most, seed=len(name))
         if arrays is None:
             return None
         index = tensorfile.index_of(arrays, {"layout": self._layout})
