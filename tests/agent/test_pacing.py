@@ -157,6 +157,20 @@ def test_resume_keeps_negative_credit():
     assert resumed.credit == -BATCH
 
 
+def test_resume_with_a_lower_reuse_waits_for_a_batch_at_most():
+    p = pacer(sample_reuse=2.0)
+    p.received, p.consumed = 1000, 2000
+    for _ in range(2):  # also when the run is resumed once more
+        resumed = pacer(sample_reuse=1.0)
+        resumed.load_state_dict(p.state_dict())
+        assert (resumed.credit, resumed.received, resumed.consumed) == (-BATCH, 1000, 2000)
+        p = resumed
+    resumed.on_received(BATCH - 1)
+    assert not resumed.may_step(BATCH)
+    resumed.on_received(1)
+    assert resumed.may_step(BATCH)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(["receive", "step", "expire"]), min_size=20, max_size=300),
        st.sampled_from([0.25, 0.5, 1.0, 3.0]), st.integers(1, 16), st.integers(1, 60))

@@ -28,7 +28,7 @@ class Pacer:
         self.batch_samples = batch_samples
         self.received = 0
         self.consumed = 0
-        self.forgone = 0.0  # uses lost to the bound on the credit
+        self.forgone = 0.0  # uses lost to the bound on the credit; below 0 after sample_reuse was lowered
         self._limit = config.reuse_window_batches * batch_samples
         self._minimum = max(config.minimum_samples, batch_samples)
         self._admitted = config.admission_batches * batch_samples
@@ -65,12 +65,14 @@ class Pacer:
         return {"received": self.received, "consumed": self.consumed, "forgone": self.forgone}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        """Restore the counters of a checkpoint. Its buffer is empty, so positive credit is dropped; negative credit
-        stays."""
+        """Restore the counters of a checkpoint. Its buffer is empty, so positive credit is dropped.
+
+        Negative credit stays up to a batch. There is more after ``sample_reuse`` was lowered, and learning would wait
+        until new samples made up for all earlier uses.
+        """
         self.received, self.consumed = int(state["received"]), int(state["consumed"])
         self.forgone = float(state["forgone"])
-        if self.credit > 0:
-            self.forgone += self.credit
+        self.forgone += self.credit - min(max(self.credit, -self.batch_samples), 0)
 
 
 class WaitMeter:
