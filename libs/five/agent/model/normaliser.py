@@ -16,8 +16,8 @@ EPSILON = 1e-6  # Added to variances: float16 observations mean nothing below a 
 class RunningStatistics(nn.Module):
     """Count, mean and summed squared deviation of ``width`` fields, merged batch by batch in float64.
 
-    Raw moments add up across processes. Each process takes ``moments`` of its own data about the common mean; the sums
-    are added, and every process merges the same total.
+    Each process takes ``moments`` of its own data about the common mean. Their sum or their average over the processes
+    has the mean and deviation of all data, and every process merges the same one.
     """
 
     count: Tensor
@@ -115,7 +115,7 @@ class Normaliser(RunningStatistics):
         return torch.addcmul(shift[span], values, scale[span]).clamp_(-self.clip, self.clip)
 
     def stream_moments(self, inputs: Inputs) -> Tensor:
-        """Return float64 [3, width] of a batch; add them up across processes, then ``merge``."""
+        """Return float64 [3, width] of a batch; average them over the optimizers, then ``merge``."""
         by_group = inputs.groups
         parts = []
         for name in self.columns:

@@ -80,8 +80,8 @@ class UnrollOutput:
     ``entropies`` by head [T, B, H], whose sum is ``entropy``, and the detached ``state`` after the last step.
     ``max_entropies`` by head [T, B, H] are the entropies of uniform choices.
 
-    ``observation_moments`` float64 [3, F] are raw moments for ``update_normaliser``, about the present means. Those of
-    several processes are added up; then each process merges the total.
+    ``observation_moments`` float64 [3, F] are raw moments for ``update_normaliser``, about the present means. Several
+    optimizers average theirs before each merges the result; the statistics then count the data of one.
     """
 
     logp: Tensor
@@ -231,7 +231,7 @@ class Policy(nn.Module):
         return {name: _restore_leading(logits, steps, teams) for name, logits in scores.items()}
 
     def update_normaliser(self, moments: Tensor) -> None:
-        """Merge ``UnrollOutput.observation_moments``, summed over processes, into the running statistics."""
+        """Merge ``UnrollOutput.observation_moments``, averaged over the optimizers, into the running statistics."""
         self.normaliser.merge(moments)
 
     @property
