@@ -25,19 +25,19 @@ class RedisRendezvous(RendezvousHandler):
     node's lease every ``beat_seconds``. While Redis is unavailable ranks continue, and a round that is due waits.
 
     ``waiting`` is a file that exists while the node waits for a round and says what for; the pod's probes read it.
-    With ``waits_unseen`` it does not exist before the node's first round. A rolling update replaces that node last, so
-    it is the one whose pod shows whether the group has started.
+    With ``hides_first_wait`` it does not exist before the node's first round. A rolling update replaces that node last,
+    so it is the one whose pod shows whether the group has started.
     """
 
     def __init__(self, group: GroupRendezvous, name: str, host: str, free_port: Callable[[], int], beat_seconds: float,
-                 waiting: Path | None, waits_unseen: bool) -> None:
+                 waiting: Path | None, hides_first_wait: bool) -> None:
         self._group = group
         self._name = name
         self._host = host
         self._free_port = free_port
         self._beat_seconds = beat_seconds
         self._waiting = waiting
-        self._unseen = waits_unseen
+        self._hides_wait = hides_first_wait
         self._nodes_waiting = 0
         self._in_round = threading.Event()
         self._ended = threading.Event()
@@ -56,7 +56,7 @@ class RedisRendezvous(RendezvousHandler):
                 reason = self._describe(found)
             except redis.RedisError as error:
                 reason = f"the state Redis does not respond: {error}"
-            if reason != shown and self._waiting is not None and not self._unseen:
+            if reason != shown and self._waiting is not None and not self._hides_wait:
                 self._waiting.write_text(f"{reason}\n", encoding="utf-8")
             if reason != shown or time.monotonic() - reported > LOG_SECONDS:
                 log.info("waiting for the group's next round: %s", reason)
@@ -64,7 +64,7 @@ class RedisRendezvous(RendezvousHandler):
             time.sleep(POLL_SECONDS)
         self._nodes_waiting = 0
         self._in_round.set()
-        self._unseen = False
+        self._hides_wait = False
         if self._waiting is not None:
             self._waiting.unlink(missing_ok=True)
         log.info("round complete round=%d nodes=%s seconds=%.1f", found.number, ",".join(found.nodes),

@@ -210,7 +210,8 @@ class Training:
     def _read_active(self) -> bool:
         """Return whether the run learns now.
 
-        `is_idle` is cleared before the reading that is returned, so whoever saw it during a later pause may rely on it.
+        `is_idle` is cleared before the reading that is returned. A heartbeat that reads a pause first and then that
+        `is_idle` is set may therefore report that pause as idle.
         """
         active = self.client.active()
         if active and self.is_idle:

@@ -97,10 +97,11 @@ def test_rendezvous_renews_its_lease(config: RunConfig, redis_client: redis.Redi
 
 
 @pytest.mark.parametrize(("last", "shown"), [("pod-0", False), ("pod-1", True), ("", True)])
-def test_only_the_node_replaced_last_waits_unseen(config: RunConfig, tmp_path: Path, last: str, shown: bool) -> None:
+def test_only_the_node_replaced_last_hides_its_first_wait(config: RunConfig, tmp_path: Path, last: str, shown: bool
+                                                          ) -> None:
     found = rendezvous_of(command_line("--replaced-last", last, "--waiting", str(tmp_path / "waiting")), config)
     found.shutdown()
-    assert found._unseen != shown
+    assert found._hides_wait != shown
 
 
 def test_signal_ends_the_wait_by_its_name() -> None:

@@ -52,7 +52,7 @@ def test_estimate_is_shown_and_follows_the_checkpoints_size() -> None:
     assert value("checkpoint_write_rate") == 8e6 and drain.seconds == 20.0 + 2.5 * 8000 / 2000
 
 
-def test_first_checkpoint_without_moments_does_not_shorten_the_estimate() -> None:
+def test_checkpoint_without_moments_keeps_the_estimate() -> None:
     clock = Clock()
     drain = DrainTime(20.0, 4000, lambda seconds: None, clock)
     drain.measure(lambda: setattr(clock, "now", clock.now + 2.0), 2000)
