@@ -25,7 +25,14 @@ from five.services.optimizer.experience_server import serve_experience
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
-from five.services.optimizer.process_group import OptimizerGroup, device_of, join, leave, use_device
+from five.services.optimizer.process_group import (
+    LAST_WRITES_SECONDS,
+    OptimizerGroup,
+    device_of,
+    join,
+    leave,
+    use_device,
+)
 from five.services.optimizer.run_state_client import RunStateClient
 from five.services.optimizer.sample_recordings import SampleRecordings
 from five.services.optimizer.stored_arrays import SampleCollator
@@ -72,11 +79,23 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
         learner, intake, config.learning, publisher, checkpoints, client, {"schema": schema, "layout": layout.hash},
         settings.checkpoint_every_versions, group,
         CheckpointMigrations(service.state, service.record, schema, config.learning.gradient_steps_per_iteration),
-        DrainTime(config.lifecycle.grace_seconds,
-                  checkpoint_bytes(policy.state_dict(), dict(policy.named_parameters())),
-                  service.lifecycle.set_grace_seconds),
+        drain_time_of(config.lifecycle.grace_seconds,
+                      checkpoint_bytes(policy.state_dict(), dict(policy.named_parameters())),
+                      service.lifecycle.set_grace_seconds, group.rank),
         beat)
     return training, client
+
+
+def drain_time_of(base: float, size: int, allow: Callable[[float], None], rank: int) -> DrainTime:
+    """Return the estimate of this rank's drain, and pass it to ``allow``.
+
+    The other ranks wait for rank 0's last writes, whose rate only rank 0 measures. They are allowed as long as they
+    wait at most.
+    """
+    found = DrainTime(base, size, allow)
+    if rank != 0:
+        allow(found.seconds + LAST_WRITES_SECONDS)
+    return found
 
 
 def lease_publisher(service: Service[RunConfig], group: OptimizerGroup) -> LeasedPublisher:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from five.agent.learning.checkpoint import checkpoint_bytes
+from five.services.optimizer.__main__ import drain_time_of
 from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime
+from five.services.optimizer.process_group import LAST_WRITES_SECONDS
 from rapid.lifecycle import Lifecycle
 from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_optimizer_metrics import value
@@ -57,6 +59,14 @@ def test_checkpoint_without_moments_keeps_the_estimate() -> None:
     drain = DrainTime(20.0, 4000, lambda seconds: None, clock)
     drain.measure(lambda: setattr(clock, "now", clock.now + 2.0), 2000)
     assert drain.seconds == 20.0 + 2.5 * 4.0
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_other_ranks_outlive_the_writes_of_rank_0(rank: int) -> None:
+    """They measure no write, so a blob store slower than assumed would make them exit before rank 0 has ended."""
+    allowed: list[float] = []
+    estimate = drain_time_of(20.0, PAPER_BYTES, allowed.append, rank).seconds
+    assert allowed[-1] == (estimate if rank == 0 else estimate + LAST_WRITES_SECONDS)
 
 
 def test_failed_write_is_not_measured() -> None:
