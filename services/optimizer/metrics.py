@@ -11,8 +11,8 @@ from five.agent.config import BufferConfig
 from five.agent.learning.buffer import BufferStatistics, DropReason
 from rapid.telemetry.metrics import counter, gauge, histogram, set_unknown
 
-STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed: the version "
-                      "being made minus the one that acted.", buckets=(0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64))
+STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed: the newest "
+                      "version minus the one that acted.", buckets=(0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64))
 REUSE = set_unknown(gauge("optimizer", "sample_reuse", "ratio",
                           "Samples consumed over samples received in the last five minutes."))
 REUSE_TARGET = set_unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))

@@ -10,7 +10,7 @@ YOUNG = total(rate(f"{AGE}_bucket", WINDOW, le="1.0"))
 
 STALENESS = chart(
     "Staleness",
-    "Age of the timesteps that are learned from: the version being made minus the one that acted. The band is the "
+    "Age of the timesteps that are learned from: the newest version minus the one that acted. The band is the "
     "design target, 0 to 1 versions (Berner et al. 2019, section 4.1); the paper's own baseline sits at 1.7, and at 8 "
     "learning is about half as fast (figure 5b). Too old: fewer rollouts, a shorter buffer, faster publishing.",
     Query(mean(AGE, window=WINDOW), "mean"), Query(quantile(0.5, AGE, window=WINDOW), "median"),
