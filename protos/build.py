@@ -1,6 +1,6 @@
 """Generate the Python code of the protobuf APIs: ``python protos/build.py`` or ``make protos``.
 
-The files temporary each ``.proto`` are ``*_pb2.py`` with its types ``*_pb2.pyi``, and ``*_pb2_grpc.py`` with its types
+The files next to each ``.proto`` are ``*_pb2.py`` with its types ``*_pb2.pyi``, and ``*_pb2_grpc.py`` with its types
 ``*_pb2_grpc.pyi`` (for grpc.aio, which clients and servers here use). They are imported as
 ``five.protos.v1.<name>_pb2``, or ``five.protos.valve.<name>_pb2`` for the messages of Dota 2 and dotaservice. They are
 never edited or committed.
