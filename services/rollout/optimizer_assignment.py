@@ -61,8 +61,8 @@ def _shuffle_ranks(repetition: int, optimizers: int) -> list[int]:
 class OptimizerAssignment:
     """Ranks of one rollout, which follow the number of live rollouts.
 
-    Until the rollout has an ordinal, its id selects the ranks. It has none while the state's Redis is unavailable, or
-    has the users of an earlier release.
+    Until the rollout has an ordinal, its id selects the ranks. It has none while the state Redis does not respond, or
+    refuses the call because its users are those of an earlier release.
     """
 
     def __init__(self, ordinals: Ordinals, identity: str, optimizers: int, per_process: int) -> None:
