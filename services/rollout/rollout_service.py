@@ -89,6 +89,7 @@ class RolloutService:
         version = await self._wait_for_first_version()
         if self._control.is_stopping:
             return
+        self._waits_for = "the run's schedules are not read yet"
         await self._control.wait_until_polled()  # the first games follow the run's schedules and anneal too
         settings = self._service.config.services.rollout
         for index, games in enumerate(split_games(settings.games, settings.groups)):

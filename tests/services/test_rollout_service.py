@@ -263,7 +263,7 @@ async def test_games_begin_after_the_schedules_are_read() -> None:
     parts.served = [(3, 1), (-1, 1)]
     playing = asyncio.create_task(parts.service._play())
     await asyncio.sleep(0.05)
-    assert parts.played == []
+    assert parts.played == [] and parts.service.not_ready() == "the run's schedules are not read yet"
     parts.polled.set()
     await asyncio.wait_for(playing, 10)
     assert parts.played == [0, 1]
