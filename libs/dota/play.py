@@ -229,7 +229,8 @@ class InteractiveGame(Game):
         Raises ValueError when the game has begun, or a person took a hero.
         """
         if self.engine_frame or self._tape is not None or self._unrecorded:
-            raise ValueError("the game has begun or is already recorded: start recording right after construction")
+            raise ValueError("the game has begun, people took part in it, or it is already recorded: start recording "
+                             "right after construction")
         self._tape = super().record()
         self._vec._forget([0])  # it is written here, at the end of each timestep
         return self._tape
