@@ -15,7 +15,7 @@ BASELINE = load("laptop-1v1").game
 
 
 def test_a_policy_keeps_its_interface_in_the_baselines_game() -> None:
-    interface = {"frameskip": 4, "commit_windups": False, "commit_moves": 2, "save_consumables": True,
+    interface = {"frameskip": 4, "commit_windups": False, "commit_moves": 2, "save_consumables": False,
                  "hide_unseen": True, "aggro_orders": True, "offset_cell": 200.0}
     assert all(getattr(BASELINE, key) != value for key, value in interface.items())
     own = BASELINE.model_copy(update={**interface, "max_game_seconds": 60.0, "kills_to_win": 9})
