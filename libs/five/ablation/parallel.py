@@ -30,8 +30,8 @@ class TrialInterrupted(TrialFailed):
 def shares(parallel_runs: int) -> list[set[int]]:
     """Return this process's processors in ``parallel_runs`` parts of equal size, so that minutes of all runs compare.
 
-    The parts are unbounded (empty sets) if the system cannot bind processes. Raises ConfigError if the processors
-    cannot be divided so.
+    Processors that are left over stay unused. The parts are unbounded (empty sets) if the system cannot bind processes.
+    Raises ConfigError for fewer processors than parts.
     """
     if not hasattr(os, "sched_getaffinity"):
         return [set()] * parallel_runs
@@ -39,11 +39,8 @@ def shares(parallel_runs: int) -> list[set[int]]:
     if parallel_runs > len(there):
         raise ConfigError(f"parallel_runs {parallel_runs}: at most one run for each of this process's "
                           f"{len(there)} processors is allowed")
-    if len(there) % parallel_runs:
-        raise ConfigError(f"parallel_runs {parallel_runs}: it must divide this process's {len(there)} processors, so "
-                          "that all runs have equally many; taskset -c leaves out the others")
     size = len(there) // parallel_runs
-    return [set(there[start:start + size]) for start in range(0, len(there), size)]
+    return [set(there[i * size:(i + 1) * size]) for i in range(parallel_runs)]
 
 
 def work_on_shares(parts: Sequence[set[int]], work: Callable[[], bool]) -> None:
@@ -76,7 +73,7 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
 
     ``say`` receives each trial's lines, prefixed by its name. ``ended`` is called after each finished trial, by one
     thread at a time. After a failed trial no further one starts, running ones end, and TrialFailed holds the error.
-    Raises ConfigError as `shares`.
+    Raises ConfigError for more parallel trials than processors.
     """
     parts = shares(ablation.config.parallel_runs)
     trials = deque(ablation.missing())

@@ -75,8 +75,8 @@ class Search:
         """Continue variants that were interrupted and try new ones until the budget is spent.
 
         A variant that cannot be trained is stored as failed. After an error no further run starts. Raises TrialFailed
-        after `MAX_FAILURES` of them in a row, TrialInterrupted if a run was interrupted, and ConfigError as
-        `five.ablation.parallel.shares`.
+        after `MAX_FAILURES` of them in a row, TrialInterrupted if a run was interrupted, and ConfigError for more
+        parallel runs than processors.
         """
         config = self._sweep.config
         parts = parallel.shares(config.parallel_runs)
