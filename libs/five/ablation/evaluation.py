@@ -124,8 +124,8 @@ def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], c
     chosen = evenly_spaced(records, archive.numbers(), points or evaluation.points)
     if not chosen:
         raise ValueError(f"{archive.folder.path}: none of the run's {len(records)} versions is archived, so none can "
-                         "be evaluated: archived are those whose number is a multiple of store.archive_every "
-                         f"({archive.config.store.archive_every}); set a smaller one, or more minutes")
+                         "be evaluated: only multiples of store.archive_every "
+                         f"({archive.config.store.archive_every}) are archived; set it to 1, or train for longer")
     evaluated = []
     for record in chosen:
         number, policy, _ = archive.load(record["version"])

@@ -27,9 +27,9 @@ AXIS_NOTES = {
     "wall clock": "By wall clock: the effect of equally many minutes on this machine. Playing and learning share its "
                   "processors, so a variant that plays less has more of them for learning. Other programs take "
                   "processors too. The axis compares configurations on such a machine, not the value of samples."}
-LAST = ("Each run's last archived version is evaluated, at these minutes. Versions are archived whose number is a "
-        "multiple of store.archive_every, so a variant that makes few versions is evaluated earlier in its time; 1 "
-        "archives all.")
+LAST = ("The evaluated version is the last archived one of each run, made after these minutes. Only multiples of "
+        "store.archive_every are archived, so a variant that makes few versions is evaluated earlier in its time; 1 "
+        "archives all versions.")
 METHOD = (
     "Means over seeds with their 95 % intervals (Student's t), in all tables; no interval with one seed. All runs "
     "are on one scale, fitted to all games of all evaluated versions, random play at 0. A short run wins nearly all "
