@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import redis
 import torch
 
 from five.agent.model.policy import Policy
@@ -159,7 +160,8 @@ class SurgeryWorker:
 
         The controller has a deadline, and cancels the job when it passes.
         """
-        version, payload = self.training.checkpoint_now(lambda: self.jobs.is_held(job)), job.payload
+        payload = job.payload
+        version = self.training.checkpoint_now(lambda: self._is_wanted(job))
         head = self.store.head()
         head = None if head is None else min(head, version)  # learning may have gone on during the write
         if head is not None and head not in self.store.pins():
@@ -172,6 +174,13 @@ class SurgeryWorker:
         self.training.checkpoints.preserve(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
         return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
                 "gradient_steps": self.training.learner.gradient_steps}
+
+    def _is_wanted(self, job: Job) -> bool:
+        """Return whether the job is not cancelled, as far as Redis is available."""
+        try:
+            return self.jobs.is_held(job)
+        except redis.RedisError:
+            return True
 
     def transform(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
         """Stage the checkpoint in the new schema and measure the plan on the parameters to be published."""

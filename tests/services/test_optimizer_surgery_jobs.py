@@ -196,12 +196,22 @@ def test_job_survives_an_outage_of_redis(bench: Bench, monkeypatch: pytest.Monke
 
 
 def test_cancelled_job_ends_the_wait_for_its_checkpoint(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow store may take longer than any fixed time; the controller cancels the job at its deadline."""
+    """A slow store may take longer than any fixed time; the controller cancels the job at its deadline. An outage of
+    Redis does not end the wait."""
+    asked = threading.Event()
+
+    def unavailable(job: Job) -> bool:
+        asked.set()
+        raise redis.ConnectionError("gone")
+
     monkeypatch.setattr(background_writer, "WANTED_SECONDS", 0.01)
     bench.jobs.submit("op-1/checkpoint/1", "checkpoint", {**PAYLOAD, "made": {}})
     thread = threading.Thread(target=bench.worker.run_once, daemon=True)
     thread.start()
     eventually(lambda: bool(bench.training._requests), 10.0)
+    with monkeypatch.context() as outage:
+        outage.setattr(bench.worker.jobs, "is_held", unavailable)
+        assert asked.wait(10.0)
     thread.join(0.1)
     assert thread.is_alive()
     bench.jobs.cancel("op-1/")
