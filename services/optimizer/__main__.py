@@ -41,6 +41,7 @@ from five.services.optimizer.traced_collator import TracedCollator
 from five.services.optimizer.training import Training
 from rapid import codec
 from rapid.critical_tasks import Watchdog
+from rapid.lifecycle import Lifecycle
 from rapid.service import Service, start
 from rapid.startup import local_rank
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -79,23 +80,11 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
         learner, intake, config.learning, publisher, checkpoints, client, {"schema": schema, "layout": layout.hash},
         settings.checkpoint_every_versions, group,
         CheckpointMigrations(service.state, service.record, schema, config.learning.gradient_steps_per_iteration),
-        drain_time_of(config.lifecycle.grace_seconds,
-                      checkpoint_bytes(policy.state_dict(), dict(policy.named_parameters())),
-                      service.lifecycle.set_grace_seconds, group.rank),
+        DrainTime(config.lifecycle.grace_seconds,
+                  checkpoint_bytes(policy.state_dict(), dict(policy.named_parameters())),
+                  service.lifecycle.set_grace_seconds),
         beat)
     return training, client
-
-
-def drain_time_of(base: float, size: int, allow: Callable[[float], None], rank: int) -> DrainTime:
-    """Return the estimate of this rank's drain, and pass it to ``allow``.
-
-    The other ranks wait for rank 0's last writes, whose rate only rank 0 measures. They are allowed as long as they
-    wait at most.
-    """
-    found = DrainTime(base, size, allow)
-    if rank != 0:
-        allow(found.seconds + LAST_WRITES_SECONDS)
-    return found
 
 
 def lease_publisher(service: Service[RunConfig], group: OptimizerGroup) -> LeasedPublisher:
@@ -167,11 +156,20 @@ def load_checked(path: str, overrides: Sequence[str]) -> RunConfig:
     return config
 
 
-def train(training: Training, watchdog: Watchdog, draining: Callable[[], bool]) -> None:
-    """Learn until the process drains. The watchdog covers the loop; the grace period bounds the last writes."""
+def train(training: Training, watchdog: Watchdog, lifecycle: Lifecycle) -> None:
+    """Learn until the process drains. The watchdog covers the loop; the grace period bounds the last writes.
+
+    The other ranks wait for rank 0's last writes, whose rate only rank 0 measures, so their grace period is extended
+    by the longest wait.
+    """
+    def end_loop() -> None:
+        watchdog.stop()
+        if training.group.rank != 0:
+            lifecycle.set_grace_seconds(lifecycle.grace_seconds + LAST_WRITES_SECONDS)
+
     use_device(training.learner.device)
     try:
-        training.run(draining, watchdog.stop)
+        training.run(lambda: lifecycle.draining, end_loop)
     finally:
         watchdog.stop()
 
@@ -198,7 +196,7 @@ def main() -> None:
 
         # The thread ends by itself when the run enters another fencing epoch.
         thread = service.critical_tasks.thread(
-            "training", lambda: train(training, watchdog, lambda: service.lifecycle.draining), may_end=True)
+            "training", lambda: train(training, watchdog, service.lifecycle), may_end=True)
         thread.start()
         port = settings.listening_port(group.rank, local_rank())
         service.critical_tasks.run(serve_experience(service, training, layout, port, thread))

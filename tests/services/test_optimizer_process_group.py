@@ -19,6 +19,7 @@ from torch.distributed import HashStore
 from five.services.optimizer import process_group
 from five.services.optimizer.__main__ import train
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup, device_of, join, leave
+from rapid.lifecycle import Lifecycle
 from tests.services.forked_ranks import run_two_ranks
 
 
@@ -51,7 +52,7 @@ def test_training_thread_uses_the_gpu_of_its_rank(device: str, current: list[str
     training: Any = SimpleNamespace(learner=SimpleNamespace(device=torch.device(device)),
                                     run=lambda *arguments: order.extend([*used, "run"]))
     watchdog: Any = SimpleNamespace(stop=lambda: None)
-    train(training, watchdog, lambda: False)
+    train(training, watchdog, Lifecycle(20.0))
     assert order == [*current, "run"]
 
 

@@ -12,6 +12,7 @@ from five.services.optimizer import metrics as page
 from five.services.optimizer.__main__ import train
 from five.services.optimizer.process_group import OptimizerGroup
 from rapid.critical_tasks import CriticalTasks
+from rapid.lifecycle import Lifecycle
 from rapid.store.errors import FencedOut
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until
 
@@ -374,6 +375,12 @@ def test_watchdog_does_not_interrupt_the_last_checkpoint(tmp_path: Path) -> None
     run.beat, run.checkpoints.save = watchdog.beat, slow_save  # type: ignore[method-assign, assignment]
     feed(run, 4)
     run.checkpoint_every = 100
-    train(run, watchdog, lambda: run.version == 1)
+
+    class UntilVersionOne(Lifecycle):
+        @property
+        def draining(self) -> bool:
+            return run.version == 1
+
+    train(run, watchdog, UntilVersionOne(20.0))
     tasks.close()
     assert not exits and now == [60.0] and run.checkpoints.versions() == [0, 1]
