@@ -17,9 +17,10 @@ from rapid.blob_files import BLOCK_BYTES, Buffer
 from rapid.redaction import redact, redact_url
 
 SCHEMES = ("s3", "gs", "az")
-_PREFIXES = {"s3": "AWS_", "gs": "GOOGLE_", "az": "AZURE_"}  # of the variables that obstore reads
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT",
-              "AZURE_ENDPOINT")
+# Variables that obstore reads.
+_ENDPOINTS = {"s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"), "gs": ("GOOGLE_BASE_URL",),
+              "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")}
+_SIGNED = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION")
 _PART_BYTES = 16 << 20  # S3 allows 10,000 parts, which are 160 GB
 _WRITERS = 4  # parts of one file that are sent at the same time
 _READERS = 8  # ranges of one file that are read at the same time
@@ -162,20 +163,19 @@ def _blocks(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
 def _is_plain_http(scheme: str) -> bool:
     """Return whether a variable gives the server's address with http://.
 
-    Raises ValueError for values that obstore accepts and later panics on, which no `except Exception` catches.
+    Raises ValueError for values with which obstore later panics, which no `except Exception` catches, or signs requests
+    that every server refuses.
     """
-    plain = False
-    for name, value in os.environ.items():
-        if not name.startswith(_PREFIXES[scheme]):
-            continue
-        if value != value.strip() and not value.startswith("{"):  # not a service account's JSON
+    for name in _SIGNED if scheme == "s3" else ():
+        value = os.environ.get(name, "")
+        if value != value.strip():
             raise ValueError(f"{name} begins or ends with white space, such as the end of a line: remove it")
-        if name in _ENDPOINTS:
-            if not value.startswith(("http://", "https://")):
-                raise ValueError(f"{name} {redact_url(value)!r}: expected http://HOST:PORT or https://HOST:PORT; "
-                                 "unset it for the cloud's own server")
-            plain = plain or value.startswith("http://")
-    return plain
+    endpoints = {name: os.environ[name] for name in _ENDPOINTS[scheme] if name in os.environ}
+    for name, value in endpoints.items():
+        if value != value.strip() or not value.startswith(("http://", "https://")):
+            raise ValueError(f"{name} {redact_url(value)!r}: expected http://HOST:PORT or https://HOST:PORT; unset it "
+                             "for the cloud's own server")
+    return any(value.startswith("http://") for value in endpoints.values())
 
 
 def _reason(error: Exception) -> str:

@@ -63,7 +63,8 @@ def test_missing_package_is_refused_with_what_installs_it(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("url", "variable", "value"), [
     ("s3://bucket/runs", "AWS_ACCESS_KEY_ID", "a-key-of-a-file\n"), ("s3://bucket/runs", "AWS_ENDPOINT_URL", ""),
     ("s3://bucket/runs", "AWS_ENDPOINT_URL", "127.0.0.1:9000"),
-    ("az://container/runs", "AZURE_STORAGE_ACCOUNT_NAME", "account ")])
+    ("s3://bucket/runs", "AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9000\n"), ("gs://bucket/runs", "GOOGLE_BASE_URL", ""),
+    ("az://container/runs", "AZURE_STORAGE_ENDPOINT", "127.0.0.1:10000")])
 def test_unusable_variable_is_refused(monkeypatch: pytest.MonkeyPatch, url: str, variable: str, value: str) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=f"^blobs.url {url}: {variable} ") as caught:
@@ -216,6 +217,7 @@ def test_untrusted_certificate_is_reported(bucket: str, certificates: Path, monk
 def test_endpoint_of_plain_http_is_used(
         bucket: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", "of another store")
+    monkeypatch.setenv("AWS_PAGER", "less ")  # of another program
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.setenv(variable, s3_server.endpoint)
     assert BlobStore(bucket).refs() == []
