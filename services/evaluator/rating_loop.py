@@ -93,7 +93,7 @@ class RatingLoop:
         if version is None:
             return
         while self._table.update(lambda: self.ladder.begin_rating(player_name(version))) and self.ladder.trial is None:
-            pass  # this update recorded the scale's zero; the next one begins the rating
+            pass  # this update recorded the scale's zero or an anchor that returns; the next one begins the rating
         self._tries.clear()
 
     def _player(self, name: str) -> TeamPlayer:

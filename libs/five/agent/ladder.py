@@ -145,8 +145,9 @@ class Ladder:
     def begin_rating(self, player: str, mu: float | None = None) -> dict[str, Any] | None:
         """Return rows that open a player's rating, or None if one is open or the player is rated or given up.
 
-        Earlier steps come first: the rating of random play, and before the second version the anchors' ratings. So
-        call it until a trial is open. ``mu`` is the expected rating, by default that of the last rated version.
+        Earlier steps come first: the rating of random play, anchors that the configuration names again, and before the
+        second version the anchors' ratings. So call it until a trial is open. ``mu`` is the expected rating, by default
+        that of the last rated version.
         """
         if self.trial is not None or player in self.standings or player == self.gave_up:
             return None
