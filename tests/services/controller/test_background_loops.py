@@ -72,7 +72,7 @@ async def test_what_a_service_has_damaged_does_not_end_the_loop(redis_client: re
     damage(state)
     service: Any = SimpleNamespace(
         state=state, lifecycle=lifecycle, parameters=SimpleNamespace(head=lambda: 3), config=SimpleNamespace(
-            name=RUN, lifecycle=SimpleNamespace(pause_timeout_seconds=60.0),
+            name=RUN, lifecycle=SimpleNamespace(pause_timeout_seconds=60.0, lease_seconds=10.0),
             services=SimpleNamespace(controller=SimpleNamespace(reconcile_seconds=0))))
     await asyncio.wait_for(keep_reconciling(service), 10)
     assert lifecycle.left < 0 and (now := state.status()) is not None and now.status is Status.PAUSING
