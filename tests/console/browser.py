@@ -1,8 +1,10 @@
 """Chromium on the console's pages, which records everything that a page logs, throws or requests."""
 
+import inspect
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,10 @@ from tests.services.live_controller import LiveController
 
 AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"
 SERIOUS = {"serious", "critical"}
-# Factor on the time-outs of pages, for a busy machine.
+# Factor on the time-outs of pages, which are far above what a page takes on a busy machine.
 PATIENCE = float(os.environ.get("FIVE_BROWSER_PATIENCE", "1"))
-expect.set_options(timeout=5_000 * PATIENCE)
+WAIT_SECONDS = 60.0 * PATIENCE
+expect.set_options(timeout=1000 * WAIT_SECONDS)
 
 
 def executable() -> str:
@@ -41,6 +44,18 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
+def until(page: Page, condition: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Any:
+    """Return the first true value of ``condition`` while the browser goes on.
+
+    Fail after ``seconds`` with the condition's source and its last value.
+    """
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"not within {seconds:g} s: {inspect.getsource(condition).strip()} is {value!r}"
+        page.wait_for_timeout(30)
+    return value
+
+
 class Watched:
     """Page that records every error and every request to another origin."""
 
@@ -48,7 +63,7 @@ class Watched:
         self.url = url.rstrip("/")
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(15_000 * PATIENCE)
+        self.page.set_default_timeout(1000 * WAIT_SECONDS)
         self.wrong: list[str] = []
         self.page.on("pageerror", lambda error: self.wrong.append(f"thrown: {error}"))
         self.page.on("console", self._said)

@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from five.agent.surgery import AgentSpec
+from five.services.controller.surgery import rehearsals
 from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, RehearsalWorker
 from rapid.store.state import Status
-from tests.console.browser import Watched
+from tests.console.browser import Watched, until
 from tests.services.live_controller import OPERATOR, LiveController
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -59,6 +60,7 @@ def test_dialog_stays_open_until_the_answer(watched: Watched, rest: LiveControll
     expect(confirm).to_be_enabled()
     with page.expect_request("**/v1/pause"):
         confirm.click()
+    until(page, lambda: held)
     expect(dialog.get_by_role("button", name="Not now")).to_be_disabled()
     page.keyboard.press("Escape")
     expect(dialog).to_be_visible()
@@ -115,7 +117,33 @@ def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest
     expect(page.get_by_role("alert")).to_be_visible()
 
 
-def test_a_plan_is_rehearsed_by_the_runs_worker(watched: Watched, rest: LiveController) -> None:
+def test_late_check_of_another_plan_is_not_shown(watched: Watched, rest: LiveController) -> None:
+    before = rest.state.record()
+    assert before is not None
+    spec = AgentSpec(GAME, MODEL)
+    rest.state.set_record(before, before.changed(new_epoch=False, **spec.trees()), "test", "record.set", {})
+    page = watched.log_in(rest, OPERATOR)
+    held: list[Route] = []
+    page.route("**/v1/surgery/checks/*", lambda route: held.append(route))
+    watched.visit("/steering")
+    plan = "name: wider\nparent: {}\nsteps:\n- kind: grow_lstm\n  to: {}\n"
+    for number, size in enumerate((16, 24), 1):
+        page.get_by_label("Plan", exact=True).fill(plan.format(spec.schema, size))
+        until(page, lambda: len(held) == number)  # noqa: B023
+    check = {"digest": "ab" * 32, "name": "wider", "epoch": 1, "at": 0.0, "who": "ada"}
+    held[1].fulfill(json={**check, "result": {"ok": False, "why": "too far off"}})
+    report = page.get_by_text("Not to be applied: too far off")
+    expect(report).to_be_visible()
+    with page.expect_response(held[0].request.url):
+        held[0].fulfill(json={**check, "result": {"ok": True}})
+    page.wait_for_timeout(500)
+    expect(report).to_be_visible()
+    expect(page.get_by_role("button", name="Apply plan")).to_have_attribute("aria-disabled", "true")
+
+
+def test_a_plan_is_rehearsed_by_the_runs_worker(watched: Watched, rest: LiveController,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsals, "LEASE_MS", 600_000)  # nothing here renews a lease
     spec, kept = AgentSpec(GAME, MODEL), Rehearsals(rest.state)
     before = rest.state.record()
     assert before is not None

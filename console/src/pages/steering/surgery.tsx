@@ -64,7 +64,9 @@ export function Surgery() {
 
   useEffect(() => {
     if (!digest || busy) return;
-    get<Check>(`surgery/checks/${digest}`).then(setCheck).catch(() => setCheck(null));
+    let here = true;
+    get<Check>(`surgery/checks/${digest}`).then((found) => { if (here) setCheck(found); }).catch(() => { if (here) setCheck(null); });
+    return () => { here = false; };
   }, [digest, busy, going?.id]);
 
   const derive = (event: Event) => {
