@@ -11,8 +11,18 @@ const seen: Record<string, unknown> = {};
 
 const step = async (): Promise<number> => Number(await page.locator("canvas.moving").getAttribute("data-step"));
 const beyond = async (than: number): Promise<number> => {
-  await page.waitForFunction((n) => Number(document.querySelector<HTMLElement>("canvas.moving")?.dataset.step) > n, than, { timeout: 30_000 });
+  await page.waitForFunction((n) => Number(document.querySelector<HTMLElement>("canvas.moving")?.dataset.step) > n, than, { timeout: 60_000 });
   return step();
+};
+/** The step that is shown once it stays the same; the last one after ten seconds. */
+const settled = async (): Promise<number> => {
+  let before = -1, now = await step();
+  for (let tries = 0; now !== before && tries < 30; tries++) {
+    before = now;
+    await page.waitForTimeout(300);
+    now = await step();
+  }
+  return now;
 };
 const colours = (): Promise<number> => page.evaluate(() => {
   const found = new Set<number>();
@@ -26,7 +36,7 @@ const colours = (): Promise<number> => page.evaluate(() => {
 try {
   // A live game, from the list.
   await page.goto(`${url}/games`);
-  await page.locator(".wall a").first().click({ timeout: 30_000 });
+  await page.locator(".wall a").first().click({ timeout: 60_000 });
   seen.address = new URL(page.url()).pathname;
   const first = await beyond(3);
   seen.players = await page.locator(".standing .side").allInnerTexts();
@@ -34,14 +44,15 @@ try {
   seen.colours = await colours();
   seen.wentOn = (await beyond(first)) > first;
   await page.getByRole("button", { name: "Pause" }).click();
-  const held = await step();
+  const held = await settled();
   await page.waitForTimeout(700);
   seen.paused = (await step()) === held;
-  await page.getByRole("button", { name: "Play" }).click();
   await page.locator("input.scrub").focus();
   await page.keyboard.press("Home");
   await page.waitForFunction(() => Number(document.querySelector<HTMLElement>("canvas.moving")?.dataset.step) < 8);
   seen.rewound = await step();
+  await page.getByRole("button", { name: "Play" }).click();
+  await beyond(seen.rewound as number);
   await page.getByRole("button", { name: "Live" }).click();
   await beyond(held);
   seen.backAtTheEdge = (await step()) > held;
@@ -60,20 +71,20 @@ try {
     const input = document.querySelector<HTMLInputElement>("input.scrub")!;
     return Number(document.querySelector<HTMLElement>("canvas.moving")?.dataset.step) >= Number(input.max) - 1;
   });
-  await page.waitForTimeout(400);
+  await page.locator(".feed li", { hasText: "Radiant won" }).first().waitFor();
   seen.feed = await page.locator(".feed li").allInnerTexts();
   seen.clockAtTheEnd = await page.locator(".clock").innerText();
   await page.getByLabel("Fog of").selectOption("radiant");
   await page.waitForTimeout(200);
   seen.fogged = await colours();
   await page.locator(".feed button").last().click();
-  await page.waitForTimeout(400);
+  await page.waitForFunction((text) => document.querySelector<HTMLElement>(".clock")?.innerText !== text, seen.clockAtTheEnd);
   seen.clockAfterTheJump = await page.locator(".clock").innerText();
   await page.locator(".scores .dire .pick").first().click();
   await page.getByText("its team wins").waitFor();
   seen.thinks = await page.locator(".beside").innerText();
   await page.goto(`${url}/games/replay/hostile`);
-  seen.hostile = await page.getByRole("alert").innerText({ timeout: 10_000 });
+  seen.hostile = await page.getByRole("alert").innerText({ timeout: 60_000 });
 } finally {
   await browser.close();
 }

@@ -39,11 +39,11 @@ def program(source: Path) -> Path:
     """Compile a TypeScript test file to a program for Node."""
     folder = CONSOLE / "node_modules" / ".five-tests"
     subprocess.run([node(), str(CONSOLE / "node_modules/vite/bin/vite.js"), "build", "--ssr", str(source), "--outDir",
-                    str(folder), "--emptyOutDir", "false", "--logLevel", "error"], cwd=CONSOLE, check=True, timeout=120)
+                    str(folder), "--emptyOutDir", "false", "--logLevel", "error"], cwd=CONSOLE, check=True, timeout=240)
     return folder / f"{source.stem}.js"
 
 
-def run(script: Path, *arguments: str, seconds: float = 100) -> list[Any]:
+def run(script: Path, *arguments: str, seconds: float = 200) -> list[Any]:
     """Return the JSON lines that a program prints."""
     done = subprocess.run([node(), str(script), *arguments], capture_output=True, text=True, timeout=seconds,
                           cwd=CONSOLE, check=False)

@@ -36,8 +36,8 @@ class PlayedHere:
     """Server of one game for one connection at a time; bots played its first ``seconds``.
 
     ``heard`` holds every message of the page; ``refuse`` maps an order's kind to a reason for which it is refused;
-    ``silent`` stops the messages of a connection, which stays open. Lists of ended games and ratings contain the person
-    ``name``.
+    ``break_off`` ends each connection; ``silent`` stops the messages of one, which stays open. Lists of ended games and
+    ratings contain the person ``name``.
     """
 
     def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada", name: str = NAME
@@ -101,7 +101,6 @@ class PlayedHere:
         """Send the game in real time until the page disconnects."""
         await socket.accept()
         self.connections += 1
-        self.break_off = False
         self._hold(True)
         header = {**make_header(self.config, self.schema, {"players": [self.name, "version-120"]}),
                   "team": self.hero // 5, "hero": self.hero}

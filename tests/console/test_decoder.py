@@ -14,7 +14,8 @@ from dota.spectator.recording import Recording, RecordingWriter
 from dota.vec_game import Controller, VecGame
 from tests.console import console
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300),
+              pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def test_hostile_files_are_refused_or_read_alike(decoder: Path, recorded: Path, 
         path = tmp_path / f"whole-{k}.view"
         path.write_bytes(bytes(mutable[:rng.randrange(1, len(mutable))] if k % 4 == 0 else mutable))
         paths.append(str(path))
-    read = console.run(decoder, *paths, seconds=110)
+    read = console.run(decoder, *paths)
     assert len(read) == 200
     refused = sum("refused" in found for found in read)
     assert 120 < refused

@@ -22,7 +22,8 @@ from tests.services.controller.games.test_live_hub import GAME, playing
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, live
 
 __all__ = ["redis_client"]
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300),
+              pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
 NAME = '<b class="x">x</b><script>alert(1)</script>'
 
 
@@ -97,6 +98,7 @@ def test_a_moment_of_a_recording_is_sent_by_its_address(redis_client: redis.Redi
         expect(page.locator(".beside")).to_contain_text("tower1 mid")  # visible, and soon hidden again
         page.get_by_role("button", name="+15 s").click()
         expect(page.locator(".clock")).to_contain_text("-0:05")
+        page.get_by_label("Speed").select_option("0.25")  # it plays little before the next click
         page.get_by_role("button", name="Play", exact=True).click()
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()

@@ -1,17 +1,15 @@
 """The page on which one plays, in a real browser, against a small server that speaks its socket with a real game's
 frames (tests/console/played.py)."""
 
-import inspect
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dota.config import GameConfig
 from dota.tables import load_tables
-from tests.console.browser import Watched
+from tests.console.browser import Watched, until
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
@@ -31,7 +29,8 @@ def played(rest: LiveController) -> Iterator[PlayedHere]:
 
 
 @pytest.fixture
-def watched(browser: Browser, rest: LiveController) -> Iterator[Watched]:
+def watched(browser: Browser, rest: LiveController, played: PlayedHere) -> Iterator[Watched]:
+    """The page, which is closed before the game's server: it would connect to the controller's own route."""
     found = Watched(browser, rest.url, viewport={"width": 1280, "height": 800})
     yield found
     found.close()
@@ -46,16 +45,23 @@ def begin(watched: Watched, rest: LiveController) -> Page:
     page = watched.log_in(rest, OPERATOR)
     page.goto(f"{rest.url}/play/{GAME}")
     page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
+    until(page, lambda: data(page, "pixel"))
     return page
 
 
-def until(page: Page, found: Callable[[], object], seconds: float = 10) -> object:
-    """Waits until something is so, while the browser goes on."""
-    end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end, f"not within {seconds:g} s: {inspect.getsource(found).strip()}"
-        page.wait_for_timeout(30)
-    return found()
+def centre(page: Page) -> tuple[float, float]:
+    """Look at the hero and return his position in the canvas, pixels: its middle, a little behind when he walks."""
+    box = page.locator(FIELD).bounding_box()
+    assert box is not None
+
+    def position() -> tuple[float, float] | None:
+        page.keyboard.press("Space")
+        page.wait_for_timeout(100)
+        x, y = (float(v) for v in data(page, "pixel").split(","))
+        return (x, y) if abs(x - box["width"] / 2) < 60 and abs(y - box["height"] / 2) < 60 else None
+
+    x, y = until(page, position)
+    return float(x), float(y)
 
 
 def test_a_game_opens_with_the_chosen_settings(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
@@ -126,11 +132,9 @@ def test_mouse_and_keys_become_orders(
 
 def test_a_click_lands_where_the_map_shows_it(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
-    page.keyboard.press("Space")
-    page.wait_for_timeout(200)
+    x, y = centre(page)
     box = page.locator(FIELD).bounding_box()
     assert box is not None
-    x, y = (float(v) for v in data(page, "pixel").split(","))
     hx = float(data(page, "hero").split(",")[0])
     page.keyboard.press("a")
     page.mouse.click(box["x"] + x + 200, box["y"] + y)
@@ -202,13 +206,17 @@ def test_the_shop_sells_items_or_shows_the_refusal(
     assert shop.locator(".offer").count() > 130
     # Stock of limited items, which the game sends to this side only.
     schema = played.schema.table("stock")
-    frame = played.schema.empty()
-    played.game.write_seen(0, frame)
     ward = load_tables(played.config.patch).items.index("item_ward_observer") + 1
-    left = next(int(row[schema.column("left")]) for row in frame["stock"] if row[0] == ward)
+
+    def stock() -> str:
+        frame = played.schema.empty()
+        played.game.write_seen(0, frame)
+        left = next(int(row[schema.column("left")]) for row in frame["stock"] if row[0] == ward)
+        return f"{left} left" if left else "out of stock until"
+
     shop.get_by_label("Search").fill("ward observer")
-    expect(shop.get_by_role("button", name="Buy ward observer")).to_contain_text(
-        f"{left} left" if left else "out of stock until")
+    offered = shop.get_by_role("button", name="Buy ward observer")
+    until(page, lambda: stock() in offered.inner_text())  # bots buy meanwhile
     shop.get_by_label("Search").fill("branches")
     expect(shop.get_by_role("button", name="Buy branches")).not_to_contain_text("left")
     shop.get_by_label("Search").fill("blink")
@@ -244,11 +252,7 @@ def test_the_mini_map_moves_the_view_pings_and_gives_orders(
     until(page, lambda: played.orders("move"))
     until(page, lambda: data(page, "hero") != was)  # it goes there
     page.locator("[data-field]").focus()
-    page.keyboard.press("Space")
-    page.wait_for_timeout(200)
-    x, y = (float(v) for v in data(page, "pixel").split(","))
-    box = page.locator(FIELD).bounding_box()
-    assert box is not None and abs(x - box["width"] / 2) < 60 and abs(y - box["height"] / 2) < 60
+    centre(page)
 
 
 def test_everything_is_reached_by_keyboard(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
@@ -289,8 +293,9 @@ def test_a_lost_connection_comes_back_with_the_seat(watched: Watched, rest: Live
     page = begin(watched, rest)
     played.break_off = True
     expect(page.get_by_role("alert")).to_contain_text("Connection lost")
-    until(page, lambda: played.connections == 2)
+    played.break_off = False
     expect(page.get_by_role("alert")).to_be_hidden()
+    assert played.connections >= 2
     page.keyboard.press("s")
     until(page, lambda: played.orders("stop"))
     assert played.orders("stop")[-1]["n"] == 1  # numbers begin again with a connection
@@ -300,10 +305,10 @@ def test_a_lost_connection_comes_back_with_the_seat(watched: Watched, rest: Live
 def test_a_silent_connection_is_replaced(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     played.silent = True
-    expect(page.get_by_role("alert")).to_contain_text("Connection lost", timeout=20_000)
+    expect(page.get_by_role("alert")).to_contain_text("Connection lost")
     played.silent = False
     until(page, lambda: played.connections >= 2)
-    expect(page.get_by_role("alert")).to_be_hidden(timeout=20_000)
+    expect(page.get_by_role("alert")).to_be_hidden()
 
 
 def test_orders_to_a_hero_of_the_agent_say_who_has_it(
@@ -374,6 +379,7 @@ def test_the_page_fits_and_passes_the_accessibility_check(browser: Browser, rest
                                                           width: int) -> None:
     watched = Watched(browser, rest.url, color_scheme=scheme, viewport={"width": width, "height": width * 5 // 8})
     page = begin(watched, rest)
+    expect(page.get_by_role("button", name="Give my hero to the agent")).to_be_visible()
     page.wait_for_timeout(300)
     assert watched.faults() == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
