@@ -33,7 +33,7 @@ def image(service: str) -> str:
     return f"five/{service}:{VERSION}"
 
 
-def docker(*arguments: str, check: bool = True, timeout: float = 120.0) -> str:
+def docker(*arguments: str, check: bool = True, timeout: float = 300.0) -> str:
     """Return the standard output of a docker command. Raises AssertionError with its output when it fails."""
     return _output([DOCKER, *arguments], check, timeout, None)
 
@@ -87,7 +87,7 @@ class Project:
         self._secrets = secrets
         self._files = [part for file in ("docker-compose.yml", *(f"deploy/compose/{name}" for name in over))
                        for part in ("-f", file)]
-        _output(["deploy/compose/make-env.sh", str(secrets)], True, 30, None)
+        _output(["deploy/compose/make-env.sh", str(secrets)], True, 120, None)
         self.port, self.prometheus_port = free_ports(2)
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("FIVE_")}
         self._env |= {"FIVE_PORT": str(self.port), "FIVE_PROMETHEUS_PORT": str(self.prometheus_port),
@@ -112,7 +112,7 @@ class Project:
     def redis_cli(self, store: str, *lines: str) -> list[str]:
         """Return the output of redis-cli for command lines on its standard input."""
         done = subprocess.run([DOCKER, "exec", "-i", self.containers(store)[0], "redis-cli"], input="\n".join(lines),
-                              capture_output=True, text=True, timeout=30, check=True)
+                              capture_output=True, text=True, timeout=120, check=True)
         return done.stdout.split("\n")[:-1]
 
     def as_admin(self, store: str, command: str) -> list[str]:
@@ -127,7 +127,7 @@ class Project:
 
     def certify(self) -> None:
         """Create a new certificate for the services' calls with deploy/compose/make-certificates.sh."""
-        _output(["deploy/compose/make-certificates.sh"], True, 30, self._env | {"ENV_FILE": str(self._secrets)})
+        _output(["deploy/compose/make-certificates.sh"], True, 120, self._env | {"ENV_FILE": str(self._secrets)})
 
     def compose(self, *arguments: str, check: bool = True, timeout: float = 420.0) -> str:
         """Return the standard output of a compose command on the project."""
@@ -138,13 +138,13 @@ class Project:
         """Run a shell line with this project's options after each `docker compose`, and ``given`` as standard input."""
         options = ["--env-file", str(self._secrets), "-p", self.name, *self._files]
         return subprocess.run(line.replace("docker compose", f"{COMPOSE} {shlex.join(options)}"), shell=True, cwd=ROOT,
-                              env=self._env, input=given, capture_output=True, timeout=120, check=False)
+                              env=self._env, input=given, capture_output=True, timeout=420, check=False)
 
     def up(self, *arguments: str) -> None:
         """Start the project and wait until every container is healthy. The error of a failure holds the ends of all
         logs."""
         try:
-            self.compose("up", "--no-build", "--wait", "--wait-timeout", "300", *arguments)
+            self.compose("up", "--no-build", "--wait", "--wait-timeout", "600", *arguments, timeout=900.0)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
@@ -164,7 +164,7 @@ class Project:
         """Return the controller's response to /v1/<path>, with the operator's token by default."""
         given = self.secret["FIVE_OPERATOR_TOKEN"] if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
-        return httpx.request(method, f"http://127.0.0.1:{self.port}/v1/{path}", headers=headers, timeout=15.0,
+        return httpx.request(method, f"http://127.0.0.1:{self.port}/v1/{path}", headers=headers, timeout=60.0,
                              **arguments)
 
     def status(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class Project:
         found = self.status()["version"]
         return -1 if found is None else int(found)
 
-    def wait_version(self, version: int, seconds: float = 120.0) -> int:
+    def wait_version(self, version: int, seconds: float = 300.0) -> int:
         """Wait for a version of at least that number and return the newest."""
         try:
             eventually(lambda: self.version() >= version, seconds, f"version {version} is out")
@@ -198,7 +198,7 @@ class Project:
 
     def metric(self, query: str) -> float | None:
         """Return the first value of an instant query at the project's Prometheus, or None without a series."""
-        answer = httpx.get(f"http://127.0.0.1:{self.prometheus_port}/api/v1/query", params={"query": query}, timeout=10)
+        answer = httpx.get(f"http://127.0.0.1:{self.prometheus_port}/api/v1/query", params={"query": query}, timeout=60)
         found = answer.raise_for_status().json()["data"]["result"]
         return float(found[0]["value"][1]) if found else None
 

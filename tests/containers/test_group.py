@@ -7,7 +7,7 @@ import yaml
 
 from tests.containers.engine import ROOT, Project, eventually
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(3600)]
 PROJECT = "five-test-group"
 OVER = ("smoke.yml", "group.yml")
 RUN = yaml.safe_load((ROOT / "deploy/compose/run.yaml").read_text())
@@ -37,7 +37,7 @@ def check_equal(project: Project, above: int) -> None:
         assert all(len(fingerprints) == 1 for fingerprints in both)
         return bool(both)
 
-    eventually(equal, 180, "both optimizers have the same parameters")
+    eventually(equal, 420, "both optimizers have the same parameters")
 
 
 def test_two_optimizers_train_together(project: Project) -> None:
@@ -53,6 +53,6 @@ def test_two_optimizers_train_together(project: Project) -> None:
 def test_group_goes_on_after_a_container_is_killed(project: Project, index: int) -> None:
     version = project.wait_version(0)
     project.kill("optimizer", index)
-    project.wait_version(version + 3, 240)
+    project.wait_version(version + 3, 420)
     check_equal(project, version + 3)
     assert len(project.containers("optimizer")) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from tests.containers.engine import ROOT, Project, eventually
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
 STORE = "redis-state"
 VALUES = 400
 # Overwrites 64 bytes from the beginning of the command in the middle of the file.
@@ -47,7 +47,7 @@ def test_documented_commands_repair_a_damaged_state(project: Project) -> None:
     project.compose("stop", STORE)
     project.compose("run", "--rm", "--no-deps", STORE, "sh", "-ec", DAMAGE)
     project.compose("start", STORE)
-    eventually(lambda: "Bad file format" in project.compose("logs", STORE), 60, "the damage is logged")
+    eventually(lambda: "Bad file format" in project.compose("logs", STORE), 180, "the damage is logged")
     stop, repair, start = documented()
     for command in (stop, repair):
         project.compose(*command)

@@ -12,7 +12,7 @@ from rapid.store.keys import Keys
 from tests.charts.rendering import Values, containers, objects, pods
 from tests.containers.engine import ROOT, Project, docker, eventually
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
 STORES = ("redis-state", "redis-params")
 SERVICES = ("controller", "opponents")  # opponents writes to the run and has no torch
 VERSIONS = 5
@@ -111,15 +111,15 @@ def test_lost_state_is_restored_from_the_cronjobs_backup(project: Project, tmp_p
     project.compose("rm", "-sf", "redis-state", "redis-volume")
     docker("volume", "rm", f"{project.name}_state")
     project.up("redis-state")
-    assert project.rest("GET", "status").status_code == 404
+    eventually(lambda: project.rest("GET", "status").status_code == 404, 60, "the controller reads the empty state")
     refused = project.shell(restore_file)
     assert refused.returncode == 2 and b"services of run 'five' are running (opponents)" in refused.stderr
 
     page = section("operations.md", "Restore")
     (restarted,) = re.findall(r"rollout restart deploy/five-(\S+)", page)
     project.compose("restart", restarted)
-    eventually(lambda: project.rest("POST", "stop", json={"reason": "restore"}).status_code == 200, 60, "it stops")
-    eventually(lambda: project.status()["services"].keys() == {"controller"}, 60, "only the controller is live")
+    eventually(lambda: project.rest("POST", "stop", json={"reason": "restore"}).status_code == 200, 180, "it stops")
+    eventually(lambda: project.status()["services"].keys() == {"controller"}, 180, "only the controller is live")
     created = stored(project)
     refused = project.shell(restore_damaged)
     assert refused.returncode == 2
@@ -132,11 +132,12 @@ def test_lost_state_is_restored_from_the_cronjobs_backup(project: Project, tmp_p
     done = project.shell(f"docker compose run --rm -T --no-deps --entrypoint {program} {service} "
                          f"{shlex.join(arguments)}", password)
     assert done.returncode == 0 and b"restored to " in done.stderr, done.stderr
-    assert stored(project) == before and shown(project) == view
+    assert stored(project) == before
+    eventually(lambda: shown(project) == view, 60, "the controller shows the restored run")
     done = project.shell(restore_file)
     assert done.returncode == 0 and stored(project) == before, done.stderr
 
     # Its id is the owner's, so services may use its blobs again.
-    assert project.rest("POST", "resume").status_code == 200
-    eventually(lambda: project.status()["services"].keys() == {*SERVICES}, 60, "both services are live")
-    assert shown(project) == view
+    eventually(lambda: project.rest("POST", "resume").status_code == 200, 60, "it is resumed")
+    eventually(lambda: project.status()["services"].keys() == {*SERVICES}, 180, "both services are live")
+    eventually(lambda: shown(project) == view, 60, "the controller shows the restored run")

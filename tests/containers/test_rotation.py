@@ -73,7 +73,7 @@ class Host:
 
     def rotate(self, *what: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [ROOT / "deploy/compose/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=60,
+            [ROOT / "deploy/compose/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=240,
             env={**os.environ, "PYTHONPATH": "", "PAUSE": "0", "ENV_FILE": str(self.env_file), **environment,
                  "STAND_IN": str(self.place / "place.json"), "COMPOSE": f"{sys.executable} {self.place}/compose.py"})
 

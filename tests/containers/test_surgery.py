@@ -10,7 +10,7 @@ import pytest
 
 from tests.containers.engine import SERVICES, STORES, Project, eventually, inspect
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(2400)]
 # The LSTM of deploy/compose/smoke.yml doubles, pickups are seen for the first time, the glyph becomes the policy's.
 WISH = ["model.lstm=32", "game.observation.pickups=2", "game.scripted_actions=[shrine]"]
 PROJECT = "five-surgery"
@@ -26,7 +26,7 @@ def curl(project: Project, method: str, path: str, body: dict[str, Any] | None =
 
     The controller restarts itself during surgery and is unreachable for seconds: idempotent requests are retried.
     """
-    command = ["curl", "-sS", "--max-time", "30", "--config", "-", "-X", method, "-w", "%{http_code}",
+    command = ["curl", "-sS", "--max-time", "60", "--config", "-", "-X", method, "-w", "%{http_code}",
                f"http://127.0.0.1:{project.port}/v1/{path}"]
     if key or method == "GET":
         command += ["--retry", "30", "--retry-delay", "1", "--retry-all-errors"]
@@ -37,7 +37,7 @@ def curl(project: Project, method: str, path: str, body: dict[str, Any] | None =
     given = token or project.secret["FIVE_OPERATOR_TOKEN"]
     with tempfile.NamedTemporaryFile("r") as answer:  # of the last try alone
         done = subprocess.run([*command, "-o", answer.name], input=f'header = "Authorization: Bearer {given}"',
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=420, check=False)
         assert done.returncode == 0, done.stderr
         return int(done.stdout), json.load(answer)
 
@@ -81,7 +81,7 @@ def test_the_agent_is_changed_with_curl_while_it_runs(project: Project) -> None:
     assert curl(project, "POST", "surgery/check", {"plan": plan}, token=viewer)[0] == 403
     status, asked = curl(project, "POST", "surgery/check", {"plan": plan}, key=str(uuid.uuid4()))
     assert status == 202, asked
-    checked = ended(project, asked["id"], 120)
+    checked = ended(project, asked["id"], 300)
     assert checked["outcome"] == "the plan is within its bounds", checked
 
     digest = checked["request"]["digest"]
@@ -90,7 +90,7 @@ def test_the_agent_is_changed_with_curl_while_it_runs(project: Project) -> None:
     assert status == 202, applied
     # Asked again under its key, as after an answer that was lost, it is the same operation and not a second one.
     assert curl(project, "POST", "surgery/apply", {"digest": digest}, key=key) == (202, applied)
-    done = ended(project, applied["id"], 240)
+    done = ended(project, applied["id"], 480)
     assert done["state"] == "done", json.dumps(done, indent=1) + project.logs()
     published = next(s for s in done["steps"] if s["name"] == "publish")["result"]["version"]
 
@@ -108,7 +108,7 @@ def test_the_agent_is_changed_with_curl_while_it_runs(project: Project) -> None:
 def test_it_obeys_after_it(project: Project) -> None:
     status, said = curl(project, "POST", "pause", {"reason": "a look"}, key=str(uuid.uuid4()))
     assert status == 200, said
-    eventually(lambda: curl(project, "GET", "status")[1]["status"] == "paused", 60, "everything rests")
+    eventually(lambda: curl(project, "GET", "status")[1]["status"] == "paused", 180, "everything rests")
     head = project.version()
     assert curl(project, "POST", "resume", key=str(uuid.uuid4()))[0] == 200
     project.wait_version(head + 2)
@@ -120,24 +120,24 @@ def test_every_container_may_be_killed_in_the_middle_of_it(project: Project) -> 
     planned = curl(project, "POST", "surgery/plan", {
         "name": "wider-still", "overrides": ["model.unit_hidden=12"], "warm_up_versions": LONG_WARM_UP})[1]
     asked = curl(project, "POST", "surgery/check", {"plan": planned["plan"]}, key=str(uuid.uuid4()))[1]
-    digest = ended(project, asked["id"], 120)["request"]["digest"]
+    digest = ended(project, asked["id"], 300)["request"]["digest"]
     identity = curl(project, "POST", "surgery/apply", {"digest": digest, "hold": True}, key=str(uuid.uuid4()))[1]["id"]
 
     def step() -> str:
         steps = curl(project, "GET", f"operations/{identity}")[1]["steps"]
         return next((str(s["name"]) for s in steps if s["state"] == "going"), "")
 
-    eventually(lambda: step() == "hold", 120, "it holds")
+    eventually(lambda: step() == "hold", 300, "it holds")
     for service in (*SERVICES, *STORES):
         project.kill(service)
-    eventually(lambda: curl(project, "POST", f"operations/{identity}/continue", key=str(uuid.uuid4()))[0] == 200, 120,
+    eventually(lambda: curl(project, "POST", f"operations/{identity}/continue", key=str(uuid.uuid4()))[0] == 200, 300,
                "it goes on")
-    eventually(lambda: step() == "warm_up", 240, "it warms up")
+    eventually(lambda: step() == "warm_up", 480, "it warms up")
     for service in ("dota-env", "rollout", "inference"):
         project.kill(service)
-    done = ended(project, identity, 300)
+    done = ended(project, identity, 600)
     assert done["state"] == "done", json.dumps(done, indent=1) + project.logs()
-    after = project.wait_version(project.version() + 2, 180)
+    after = project.wait_version(project.version() + 2)
     assert curl(project, "GET", "status")[1]["status"] == "running"
     # No version is missing, and each is the old model's or the new one's.
     rows = [curl(project, "GET", f"versions/{number}") for number in range(before, after + 1)]
@@ -151,7 +151,7 @@ def test_containers_that_start_again_undo_nothing(project: Project) -> None:
     head = project.version()
     epoch = curl(project, "GET", "status")[1]["epoch"]
     project.compose("restart", "optimizer", "inference", "rollout")
-    project.wait_version(head + 3, 180)
+    project.wait_version(head + 3)
     found = curl(project, "GET", "status")[1]
     assert found["epoch"] == epoch > 1
     assert {"key": "model.lstm", "file": 16, "record": 32} in found["drift"]

@@ -67,8 +67,8 @@ def test_certificates_and_the_token_change_while_it_trains(project: Project) -> 
         for _ in range(ROUNDS):
             ended = changes.measure(watch, max(SECONDS / ROUNDS, 3.0), change)
             tokens.append(project.secret["FIVE_ROLLOUT_SECRET"])
-            shown.append(eventually(lambda: fresh(project, shown), 60, "the new certificate is shown"))
-        eventually(lambda: watch.at and watch.at[-1] > ended, 120, "a version after the last change")
+            shown.append(eventually(lambda: fresh(project, shown), 180, "the new certificate is shown"))
+        eventually(lambda: watch.at and watch.at[-1] > ended, 300, "a version after the last change")
     assert len(set(shown)) == len(set(tokens)) == ROUNDS + 1
     assert {name: project.containers(name) for name in SERVICES} == before, "nobody was replaced"
     logs = project.compose("logs", "--no-color")
