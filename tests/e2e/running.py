@@ -37,7 +37,8 @@ TINY = [
     "services.evaluator.cpu_share=0.3", "services.optimizer.checkpoint_every_versions=2", "services.controller.port=0",
     "rating.games_per_rating=2", "rating.first_rating_games=2", "rating.anchors=[random]",
     "rating.required_references=[]", "league.add_every_versions=2", "store.archive_every=1",
-    "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=3", "lifecycle.poll_seconds=0.2",
+    # A process of a busy machine may stand still for seconds: its lease lasts longer.
+    "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=8", "lifecycle.poll_seconds=0.2",
     "lifecycle.grace_seconds=10"]
 
 # For tests that need neither: each costs a process with PyTorch.
@@ -97,7 +98,7 @@ class Run:
         sets = [part for override in (*TINY, *overrides) for part in ("--set", override)]
         self.start("--preset", "laptop-1v1", "--name", self.folder.name, "--seed", "1", *sets)
 
-    def command(self, *arguments: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Run another `five` command to its end."""
         return subprocess.run(self.five(*arguments), cwd=self.place, env=self.environment, capture_output=True,
                               text=True, timeout=seconds, check=False)
@@ -134,7 +135,7 @@ class Run:
         head = self.store.head()
         return -1 if head is None else head
 
-    def wait_version(self, version: int, seconds: float = 180.0) -> int:
+    def wait_version(self, version: int, seconds: float = 300.0) -> int:
         """Wait until a version of at least that number is published."""
         def reached() -> bool:
             self.check()
@@ -172,10 +173,10 @@ class Run:
 
     def kill(self, name: str) -> None:
         """Kill a process with signal 9 and wait until another one replaces it."""
-        before = eventually(lambda: self.pids(name), 60, f"{name} runs")
+        before = eventually(lambda: self.pids(name), 120, f"{name} runs")
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        eventually(lambda: set(self.pids(name)) - set(before), 60, f"{name} is started again")
+        eventually(lambda: set(self.pids(name)) - set(before), 120, f"{name} is started again")
 
     def everything(self) -> list[psutil.Process]:
         """Return `five train` and all of its descendants."""
@@ -187,7 +188,7 @@ class Run:
         """Send a request to the controller, by default with the operator's token."""
         given = self.folder.operator_token() if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
-        return httpx.request(method, f"{self.folder.cluster().rest}/v1/{path}", headers=headers, timeout=10,
+        return httpx.request(method, f"{self.folder.cluster().rest}/v1/{path}", headers=headers, timeout=60,
                              **arguments)
 
     def status(self) -> str:
@@ -216,7 +217,7 @@ class Run:
         assert versions == list(range(len(versions))), f"versions are missing: {versions}"
         return versions
 
-    def end(self, seconds: float = 120.0) -> int:
+    def end(self, seconds: float = 240.0) -> int:
         """Send Ctrl-C and return the exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
@@ -230,4 +231,4 @@ class Run:
                     process.kill()
                 except psutil.Error:
                     pass
-            self.process.wait(10)
+            self.process.wait(60)

@@ -33,6 +33,7 @@ def output(run: Run) -> str:
 
 
 @pytest.mark.runs
+@pytest.mark.timeout(900)
 def test_second_installation_continues_only_by_adoption(installations: list[Run]) -> None:
     first, second = installations
     first.start_new(f"blobs.url={URL}", *LEARNING_ONLY)
@@ -43,7 +44,7 @@ def test_second_installation_continues_only_by_adoption(installations: list[Run]
     assert newest >= 2 and not list((first.folder.path / "blobs").rglob("*.*"))
 
     second.start_new(f"blobs.url={URL}", *LEARNING_ONLY)
-    assert second.process is not None and second.process.wait(120) == 2
+    assert second.process is not None and second.process.wait(300) == 2
     found = re.search(r"blobs\.adopt=(run-[0-9a-f]{16})", output(second))
     assert found is not None, output(second)
     assert len(blobs.refs("tiny/checkpoints")) > 0
@@ -53,5 +54,5 @@ def test_second_installation_continues_only_by_adoption(installations: list[Run]
     assert second.end() == 0, second.logs()
 
     first.start("--resume", "tiny")
-    assert first.process is not None and first.process.wait(120) == 2
+    assert first.process is not None and first.process.wait(300) == 2
     assert "blobs.adopt=run-" in output(first)

@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.runs
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_training_begins_with_the_agents_weights(run: Run, tmp_path: Path) -> None:
     agent = packed_agent(tmp_path / "packed")
     sets = [part for override in ("seed=3", *LEARNING_ONLY) for part in ("--set", override)]

@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.runs
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:  # the evaluator cannot listen there
         with monkeypatch.context() as proxied:  # nothing of the run goes through this proxy, which does not exist
@@ -53,7 +53,7 @@ def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: py
         resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, limit)
         size = (run.place / "train.log").stat().st_size
         run.wait_version(run.head() + 2)
-        eventually(lambda: (run.place / "train.log").stat().st_size > size, 60, "progress is printed again")
+        eventually(lambda: (run.place / "train.log").stat().st_size > size, 180, "progress is printed again")
         assert run.end() == 0, run.logs()
     output = (run.place / "train.log").read_text()
     assert output.count("evaluator-0 failing: ") == 1

@@ -38,7 +38,7 @@ def operation(run: Run, identity: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def ended(run: Run, identity: str, seconds: float = 240.0) -> dict[str, Any]:
+def ended(run: Run, identity: str, seconds: float = 480.0) -> dict[str, Any]:
     """Return the operation once it is over."""
     def over() -> dict[str, Any] | None:
         run.check()
@@ -53,7 +53,7 @@ def ended(run: Run, identity: str, seconds: float = 240.0) -> dict[str, Any]:
     return found
 
 
-def at_step(run: Run, identity: str, step: str, seconds: float = 120.0) -> None:
+def at_step(run: Run, identity: str, step: str, seconds: float = 300.0) -> None:
     """Wait until the operation has begun a step."""
     def there() -> bool:
         found = operation(run, identity)
@@ -96,7 +96,7 @@ def services_of(run: Run) -> dict[str, list[int]]:
 
 
 @pytest.mark.runs
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_surgery_widens_a_running_agent(run: Run) -> None:
     run.start_new(SCRIPTED)
     run.wait_version(4)

@@ -25,7 +25,7 @@ from tests.faults.links import Link
 QUICK = [
     "rpc.deadline_seconds=4", "rpc.reconnect_seconds=20", "rpc.max_backoff_seconds=1", "rpc.keepalive_seconds=5",
     "rpc.keepalive_timeout_seconds=3", "store.timeout_seconds=2", "store.reconnect_seconds=20",
-    "services.rollout.environment=remote", "schedules.scripted_fraction.initial=0.1",
+    "lifecycle.lease_seconds=3", "services.rollout.environment=remote", "schedules.scripted_fraction.initial=0.1",
     "league.past_opponent_share=0.3"]
 # Links: the client's kind and the server's.
 LINKS: Sequence[tuple[str, str]] = (
