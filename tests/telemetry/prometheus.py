@@ -31,12 +31,12 @@ class Watch:
             "scrape_configs": [{"job_name": "five", "file_sd_configs": [{
                 "files": [str(self._targets)], "refresh_interval": "1s"}]}]}))
         port = free_ports(1)[0]
-        self._api = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10)  # one client for hundreds of requests
+        self._api = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)  # one client for hundreds of requests
         with (place / "prometheus.log").open("wb") as log:
             self.process = subprocess.Popen(
                 [binary, f"--config.file={config}", f"--storage.tsdb.path={place / 'tsdb'}",
                  f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=subprocess.STDOUT)
-        eventually(lambda: self._api.get("/-/ready").status_code == 200, 30, "Prometheus is ready")
+        eventually(lambda: self._api.get("/-/ready").status_code == 200, 120, "Prometheus is ready")
 
     def pages(self) -> dict[str, str]:
         """Return the metrics addresses by kind of service."""
@@ -78,4 +78,4 @@ class Watch:
         """Stop Prometheus."""
         self._api.close()
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)

@@ -9,13 +9,14 @@ import httpx
 import pytest
 
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
+from tests import waiting
 from tests.e2e.running import Run, eventually
 from tests.e2e.test_anneal import begun
 from tests.telemetry.expressions import FOREIGN, filled, of_dashboards, rules, used
 from tests.telemetry.prometheus import Watch
 from tools.dashboards.catalogue import BOARDS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "play", "rollout"}
 # A short run: half of the games against past versions, remote games, a rating every few games, and an anneal in half
@@ -75,30 +76,35 @@ def call_without_token(run: Run) -> None:
     with grpc.insecure_channel(run.config.services.inference.addresses[0]) as channel:
         stub = inference_pb2_grpc.InferenceServiceStub(channel)  # type: ignore[no-untyped-call]
         with pytest.raises(grpc.RpcError) as refused:
-            stub.GetModel(inference_pb2.GetModelRequest(), timeout=10)
+            stub.GetModel(inference_pb2.GetModelRequest(), timeout=60)
     assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 def test_dashboards_and_alerts_of_a_real_run(run: Run, watch: Watch, promtool: str) -> None:
-    pages = eventually(lambda: (found := watch.follow()).keys() >= KINDS and found, 60, "all services live")
+    pages = eventually(lambda: (found := watch.follow()).keys() >= KINDS and found, 180, "all services live")
     call_without_token(run)
     for kind, address in pages.items():
-        text = httpx.get(f"http://{address}/metrics", timeout=10).content
+        text = httpx.get(f"http://{address}/metrics", timeout=60).content
         checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=60)
         assert checked.returncode == 0, f"{kind}: {(checked.stdout + checked.stderr).decode()}"
 
     wanted = expressions(run.folder.name)
     assert len(wanted) > 150 and wanted.keys() >= ABSENT
-    missing = watch.missing({name: text for name, text in wanted.items() if name not in ABSENT}, 150)
+    missing = watch.missing({name: text for name, text in wanted.items() if name not in ABSENT}, 300)
     assert not missing, f"without data: {sorted(missing)}\n{run.logs()}"
     assert not watch.values(f'five_process_started_info{{run!="{run.folder.name}"}}')
 
     # Every metric of the alerts exists, so no alert is silent for lack of data.
     asked = {u.metric for rule in rules() for u in used(rule["expr"])}
     asked -= {metric for metric in asked if "autoscaler" in metric} | (FOREIGN.keys() - {"up"})
-    assert watch.missing({metric: f"count({metric})" for metric in asked}, 20) == []
+    assert watch.missing({metric: f"count({metric})" for metric in asked}, 120) == []
     broken = [rule for group in watch.ask("rules")["groups"] for rule in group["rules"] if rule.get("lastError")]
     assert broken == []
-    alerts = watch.ask("alerts")["alerts"]
-    assert {a["labels"]["alertname"] for a in alerts if a["state"] == "firing"} == set()
-    assert {a["labels"]["alertname"] for a in alerts} <= PLAUSIBLE
+
+    def false_alerts() -> set[str]:
+        alerts = watch.ask("alerts")["alerts"]
+        return {a["labels"]["alertname"] for a in alerts
+                if a["state"] == "firing" or a["labels"]["alertname"] not in PLAUSIBLE}
+
+    # A page that was late once makes an alert pending, which then resolves; a false one stays.
+    waiting.eventually(lambda: not false_alerts(), 120, details=lambda: str(sorted(false_alerts())))
