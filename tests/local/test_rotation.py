@@ -115,31 +115,26 @@ def test_admin_rotates_its_own_password(local: Local) -> None:
         local.rotate("dota_env", lambda user: None)
 
 
-def test_secrets_rotate_while_both_are_accepted(tmp_path: Path) -> None:
+def test_secrets_rotate_while_both_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path / "r")
     folder.create()
-    path, seen, ends = folder.caller_secret(Caller.ROLLOUT), [], threading.Event()
+    path = folder.caller_secret(Caller.ROLLOUT)
+    seen: list[tuple[str, tuple[str, ...]]] = []
+    pauses: list[float] = []
     old, others = secrets_of(folder), set(Caller) - {Caller.ROLLOUT}
 
-    def watch() -> None:
-        while not ends.wait(0.002):
-            now = path.read_text().strip(), tuple(json.loads(folder.callers.read_text())["inference"]["rollout"])
-            if not seen or now != seen[-1]:
-                seen.append(now)
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        seen.append((path.read_text().strip(), tuple(json.loads(folder.callers.read_text())["inference"]["rollout"])))
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    while not seen:
-        time.sleep(0.001)
+    pause(0.1)
+    monkeypatch.setattr(rotation.time, "sleep", pause)
     rotation.rotate_secrets(folder, [Caller.ROLLOUT], pause=0.1)
-    while len(seen) < 4:
-        time.sleep(0.001)
-    ends.set()
-    watcher.join()
+    monkeypatch.undo()
     new = secrets_of(folder)
     before, after = (token_hash(held[Caller.ROLLOUT], Audience.INFERENCE) for held in (old, new))
     # Servers accept the new secret before a client sends it, and the old one until none does.
-    assert before != after and seen == [
+    assert before != after and pauses == [0.1] * 4 and seen == [
         (old[Caller.ROLLOUT], (before,)), (old[Caller.ROLLOUT], (before, after)),
         (new[Caller.ROLLOUT], (before, after)), (new[Caller.ROLLOUT], (after,))]
     assert {caller: old[caller] for caller in others} == {caller: new[caller] for caller in others}
