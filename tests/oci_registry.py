@@ -26,7 +26,7 @@ def oci_registry(folder: Path) -> Iterator[str]:
     with (folder / "registry.log").open("w") as log:
         process = subprocess.Popen([program, "serve", config], stdout=log, stderr=log)
     try:
-        for _ in range(100):
+        for _ in range(600):
             try:
                 if httpx.get(f"http://{address}/v2/", trust_env=False).status_code == 200:
                     break
@@ -37,4 +37,4 @@ def oci_registry(folder: Path) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)

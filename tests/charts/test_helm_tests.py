@@ -1,6 +1,7 @@
 """The `helm test` scripts against real servers: Redis with its rendered configuration, the controller, gRPC."""
 
 import asyncio
+import itertools
 import os
 import re
 import socket
@@ -44,7 +45,7 @@ def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedPro
             Path(folder, key).write_text(f"{env.pop(key)}\n")
             env[f"{key}_FILE"] = f"{folder}/{key}"
         return subprocess.run(
-            [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+            [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=110,
             env={**os.environ, "PYTHONPATH": f"{ROOT}/libs:{ROOT}", **env})
 
 
@@ -76,7 +77,7 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
         yield port
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         print(process.stdout.read() if process.stdout else "")
 
 
@@ -165,7 +166,7 @@ class Api:
 def api(tmp_path: Path) -> Iterator[Api]:
     with rendered_redis("state", tmp_path / "s") as port:
         client = redis.Redis(port=port, username="admin", password=secret("redis-admin")["state-password"])
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 client.ping()
                 break
@@ -181,26 +182,36 @@ TOKENS = {"FIVE_VIEWER_TOKEN": "viewer-token"}
 
 
 def test_rest_endpoint(api: Api) -> None:
-    done = script("rest_endpoint.py", api.url, 5, **TOKENS)
+    done = script("rest_endpoint.py", api.url, 30, **TOKENS)
     assert done.returncode == 0, done.stderr
     assert "run trial: starting" in done.stdout
     assert script("rest_endpoint.py", api.url, 0, FIVE_VIEWER_TOKEN="other").returncode != 0
-    same = script("rest_endpoint.py", api.url, 5, FIVE_VIEWER_TOKEN="operator-token")
+    same = script("rest_endpoint.py", api.url, 30, FIVE_VIEWER_TOKEN="operator-token")
     assert same.returncode != 0 and "expected 403" in same.stderr, "a viewer that may change things"
 
 
 def test_training_version(api: Api) -> None:
     api.publish(1)
-    later = threading.Timer(3.0, lambda: api.publish(2))
-    later.start()
+    is_over = threading.Event()
+
+    def learn() -> None:  # whenever the script begins to look
+        for version in itertools.count(2):
+            if is_over.wait(3.0):
+                return
+            api.publish(version)
+
+    learning = threading.Thread(target=learn)
+    learning.start()
     done = script("training_version.py", api.url, 30, **TOKENS)
-    later.join()
-    assert done.returncode == 0 and "version 2 came after version 1" in done.stdout, done.stderr
+    is_over.set()
+    learning.join()
+    found = re.search(r"version (\d+) came after version (\d+)", done.stdout)
+    assert done.returncode == 0 and found and int(found[1]) > int(found[2]) >= 1, done.stderr
     done = script("training_version.py", api.url, 0.5, **TOKENS)
     assert done.returncode != 0 and "no new version within 0.5 s" in done.stderr
     api.state.transition(Status.RUNNING, "test")
     api.state.transition(Status.PAUSING, "test", "to look")
-    done = script("training_version.py", api.url, 5, **TOKENS)
+    done = script("training_version.py", api.url, 30, **TOKENS)
     assert done.returncode != 0 and "the run is pausing (to look)" in done.stderr
 
 
@@ -218,7 +229,7 @@ def test_grpc_endpoints(tmp_path: Path) -> None:
                  "play": {"address": f"{socket.gethostname()}:{up.port}"},
                  "optimizer": {"addresses": [f"{socket.gethostname()}:{other.port}"]}}
         config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "services": names}))
-        done = await asyncio.to_thread(script, "grpc_endpoints.py", config, 3)
+        done = await asyncio.to_thread(script, "grpc_endpoints.py", config, 30 if serving else 3)
         await up.stop(0)
         await other.stop(0)
         return done

@@ -3,7 +3,6 @@
 import inspect
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import time
@@ -16,6 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from five.local.cluster import free_ports
 from rapid.store import acl
 from tests.charts.rendering import CHART, ROOT, Values, find
 from tests.rapid.test_tls import Authority
@@ -50,7 +50,7 @@ def speaks_tls(server: str, env: dict[str, str]) -> bool:
         capture_output=True,
         text=True,
         check=False,
-        timeout=10,
+        timeout=60,
         env={**os.environ, **env},
     )
     return "Bad directive" not in done.stdout + done.stderr and "TLS support" not in done.stdout + done.stderr
@@ -66,8 +66,7 @@ class Server:
             (place / name).mkdir()
         self.renew()
         (place / "users" / "users.acl").write_text(acl.acl_file("state", PASSWORDS, "five"))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         text = find(
             Values("tls redis", sets=("tls.redis.enabled=true", "tls.redis.existingSecret=ours")),
             "ConfigMap",
@@ -114,7 +113,7 @@ class Server:
             ssl_ca_certs=str(self.tls / "ca.crt"),
             retry=Retry(NoBackoff(), 0),
             driver_info=None,
-            socket_timeout=5,
+            socket_timeout=30,
             **{"username": "admin", "password": PASSWORDS["admin"][0], **options},
         )
 
@@ -130,13 +129,13 @@ class Server:
                 return False
 
         errors: list[Exception] = []
-        eventually(holds, 20, inspect.getsource(condition).strip(), details=lambda: "\n".join(
+        eventually(holds, 60, inspect.getsource(condition).strip(), details=lambda: "\n".join(
             [*map(repr, errors), *(p.read_text() for p in self.place.glob("*.log"))]))
 
     def stop(self) -> None:
         for process in reversed(self.processes):
             process.terminate()
-            process.wait(10)
+            process.wait(60)
 
 
 @pytest.fixture
