@@ -17,12 +17,12 @@ class FrameServer:
 
     def send(self, data: bytes) -> None:
         """Send bytes on the current connection, waiting for one."""
-        assert self._connected.wait(10) and self._connection is not None
+        assert self._connected.wait(60) and self._connection is not None
         self._connection.sendall(data)
 
     def disconnect(self) -> None:
         """End the current connection."""
-        assert self._connected.wait(10) and self._connection is not None
+        assert self._connected.wait(60) and self._connection is not None
         self._connected.clear()
         self._connection.close()
 

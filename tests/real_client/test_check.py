@@ -15,10 +15,16 @@ FIVE = GameConfig().model_dump_json()
 
 
 def check(fake: FakeInstallation, client: ClientOptions, lines: list[str], **faults: Any) -> Check:
-    fake.write(FakeSettings(game=FIVE, **faults))
+    """Check a fake client for four seconds, and again for longer if these were too short on a busy machine."""
     options = SessionOptions({2: "agent", 3: "agent"}, HEROES, client, stall_seconds=5.0)
-    with Session(find_installation(fake.game, "linux"), options) as session:
-        return run_check(session, 4.0, lines.append)
+    for limit in (4.0, 20.0):
+        lines.clear()
+        fake.write(FakeSettings(game=FIVE, **faults))
+        with Session(find_installation(fake.game, "linux"), options) as session:
+            found = run_check(session, limit, lines.append)
+        if session.winner is not None or (found.stood_still and found.frames > 20 and found.game_seconds > 1):
+            break
+    return found
 
 
 def test_a_sound_client_passes(fake: FakeInstallation, client_options: ClientOptions) -> None:

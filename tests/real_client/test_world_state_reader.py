@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from five.local.cluster import free_ports
 from five.real_client.frames import CUT_BYTES, Frame
 from five.real_client.world_state_reader import WorldStateReader, is_port_used, wait_until_free
 from tests.real_client.frame_server import FrameServer
@@ -29,7 +30,7 @@ def reader(server: FrameServer) -> Iterator[WorldStateReader]:
 def receive(reader: WorldStateReader, count: int) -> list[Frame]:
     frames: list[Frame] = []
     while len(frames) < count:
-        got = reader.receive(10)
+        got = reader.receive(60)
         assert got, f"{len(frames)} frames, then none"
         frames += got
     return frames
@@ -65,8 +66,8 @@ def test_frames_of_the_other_team_are_dropped(server: FrameServer, reader: World
 
 
 def test_a_port_that_opens_later_is_found() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    (port,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", port)):
         assert is_port_used(port) and wait_until_free((port,), 0.0) == (port,)
     assert not is_port_used(port) and wait_until_free((port,), 5.0) == ()
     reader = WorldStateReader(port, 2)
