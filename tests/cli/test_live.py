@@ -3,7 +3,7 @@ import pty
 import re
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,15 +29,19 @@ RATING = {"version": 12345, "mu": 12.34, "sigma": 1.0, "win_rates": {"random": 0
 
 
 class FakeCluster:
-    """The parts of a LocalCluster that the live display reads."""
+    """The parts of a LocalCluster that the live display reads. ``on_round`` is called before each reading, by its
+    number from 1."""
 
     def __init__(self, client: "redis.Redis") -> None:
         self.state, self.series = RunState(client, "trial"), Series(client, "trial")
         self.leases = Leases(client, "trial")
         self.config = load("laptop-1v1")
+        self.rounds = 0
+        self.on_round: Callable[[int], None] = lambda number: None
 
     def check(self) -> None:
-        pass
+        self.rounds += 1
+        self.on_round(self.rounds)
 
     def faults(self) -> dict[str, str]:
         return {"evaluator-0": "keeps failing, exited with code 1"}
@@ -62,14 +66,21 @@ def view_of(cluster: FakeCluster) -> LiveView:
     return view
 
 
-def watch(cluster: FakeCluster, terminal: Terminal, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def watch(cluster: FakeCluster, terminal: Terminal, rounds: int, monkeypatch: pytest.MonkeyPatch,
+          on_round: Callable[[int], object] = lambda number: None) -> None:
+    """Show the run's progress for a number of readings."""
     monkeypatch.setattr(train, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr("five.cli.terminal.CLOSE_SECONDS", 60.0)
     ending = threading.Event()
-    timer = threading.Timer(seconds, ending.set)
-    timer.start()
+
+    def proceed(number: int) -> None:
+        on_round(number)
+        if number == rounds:
+            ending.set()
+
+    cluster.on_round = proceed
     train._watch(cluster, SimpleNamespace(write=lambda: None), terminal, ending, None,  # type: ignore[arg-type]
                  FirstVersionCheck(cluster, ""))  # type: ignore[arg-type]
-    timer.join()
 
 
 def instance(kind: str, **stats: object) -> Instance:
@@ -128,12 +139,13 @@ def test_plain_line_drops_what_exceeds_80_columns(cluster: FakeCluster) -> None:
 
 
 def test_train_prints_one_line_per_change_into_a_pipe(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def publish(number: int) -> None:
+        if number == 3:
+            cluster.series.append("versions", VERSION | {"version": 12346})
+
     read, write = os.pipe()
-    later = threading.Timer(2.5, cluster.series.append, ("versions", VERSION | {"version": 12346}))
-    later.start()
     with open(write, "w") as pipe, Terminal(pipe) as terminal:
-        watch(cluster, terminal, 4.5, monkeypatch)
-    later.join()
+        watch(cluster, terminal, 4, monkeypatch, publish)
     with open(read) as pipe:
         lines = pipe.read().splitlines()
     assert [line.split("version ")[1].split()[0] for line in lines] == ["12345", "12346"]
@@ -159,8 +171,8 @@ def test_train_wraps_no_line_on_an_80_column_terminal(cluster: FakeCluster, monk
     reader.start()
     with open(terminal, "w") as stream, Terminal(stream) as output:
         assert output.is_terminal
-        watch(cluster, output, 2.5, monkeypatch)
-    reader.join(10)
+        watch(cluster, output, 2, monkeypatch)
+    reader.join(60)
     os.close(controller)
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "\n").split("\n")
     assert any("hero-steps/s" in line and "123,456" in line for line in lines)

@@ -13,6 +13,12 @@ from rich.panel import Panel
 from five.cli.terminal import QUEUED_WRITES, Terminal
 
 
+@pytest.fixture(autouse=True)
+def patient_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write everything that is queued, also where the writing thread has to wait for a processor."""
+    monkeypatch.setattr("five.cli.terminal.CLOSE_SECONDS", 60.0)
+
+
 def opened(fd: int, encoding: str = "utf-8") -> TextIOWrapper:
     return open(fd, "w", encoding=encoding, closefd=False)
 
@@ -85,7 +91,7 @@ def test_stopped_reader_delays_nothing() -> None:
     with terminal:
         pass
     os.close(write)
-    reader.join(10)
+    reader.join(60)
     os.close(read)
     lines = received.decode().splitlines()
     assert len(lines) >= QUEUED_WRITES and set(lines) == {"x" * 200}
