@@ -265,7 +265,7 @@ def test_publish():
     assert 4e-6 * rows[0].conditions["parameters"] <= rows[0].conditions["megabytes"] + 0.1
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_train(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     size = train.TrainWorkload("laptop-1v1", (*SMALL, "services.evaluator.enabled=false"), seconds=3.0,

@@ -74,7 +74,7 @@ class Release:
             if program == "helm" and arguments[0] in ("uninstall", "test"):
                 more = ["--wait"] if arguments[0] == "uninstall" else ["--timeout", "2400s"]
         return subprocess.run([tool(self.helm, program), *arguments, *more, "-n", NAMESPACE], text=True,
-                              capture_output=True, timeout=60 if self._store else 3000, cwd=ROOT, env=environment)
+                              capture_output=True, timeout=240 if self._store else 3000, cwd=ROOT, env=environment)
 
     def done(self, command: str, *more: str | Path, program: str = "helm") -> str:
         """Run a command that must succeed and return its output. Raises AssertionError with that output."""

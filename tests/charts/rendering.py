@@ -66,7 +66,7 @@ def run(helm: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run helm without the user's settings and without a cluster."""
     nowhere = ROOT / "build" / "no-helm-home"
     return subprocess.run(
-        [tool(helm), *arguments], text=True, capture_output=True, timeout=60,
+        [tool(helm), *arguments], text=True, capture_output=True, timeout=240,
         env={"HOME": str(nowhere), "KUBECONFIG": "/dev/null", "PATH": "/usr/bin:/bin"})
 
 

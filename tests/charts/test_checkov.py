@@ -9,6 +9,7 @@ import pytest
 
 from tests.charts.rendering import ROOT, text, value_files
 
+pytestmark = pytest.mark.timeout(600)
 CHECKOV = ROOT / "build/checkov/bin/checkov"
 # Policy: of which objects it does not hold, and why.
 EXCEPTIONS = {
@@ -34,7 +35,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str, str]
         (folder / (Path(values.name).stem + ".yaml")).write_text(text(values))
     done = subprocess.run(
         [CHECKOV, "--framework", "kubernetes", "--directory", folder, "--compact", "--quiet", "--soft-fail", "--output",
-         "json"], capture_output=True, text=True, timeout=110, cwd=folder)
+         "json"], capture_output=True, text=True, timeout=540, cwd=folder)
     found = json.loads(done.stdout)
     assert found["summary"]["parsing_errors"] == 0 and found["summary"]["passed"] > 1000
     return {(r["check_id"], r["check_name"], r["resource"]) for r in found["results"]["failed_checks"]}

@@ -45,7 +45,7 @@ def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedPro
             Path(folder, key).write_text(f"{env.pop(key)}\n")
             env[f"{key}_FILE"] = f"{folder}/{key}"
         return subprocess.run(
-            [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=110,
+            [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=240,
             env={**os.environ, "PYTHONPATH": f"{ROOT}/libs:{ROOT}", **env})
 
 

@@ -235,7 +235,7 @@ def test_other_rights_restart_redis() -> None:
 
 
 def test_secrets_by_hand_are_those_that_the_chart_would_make() -> None:
-    done = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True, timeout=60,
+    done = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True, timeout=240,
                           env={"PATH": "/usr/bin:/bin", "RUN": "rerun-2"})
     made = {o["metadata"]["name"].removeprefix("five-"): o["stringData"] for o in yaml.safe_load_all(done.stdout) if o}
     assert {name: set(keys) for name, keys in made.items()} == {name: set(data(DEFAULTS, name)) for name in MADE}
@@ -251,7 +251,7 @@ def test_secrets_by_hand_are_those_that_the_chart_would_make() -> None:
 
 @pytest.mark.parametrize("release", ["dota", "my-five"])
 def test_secrets_by_hand_have_the_names_of_the_release(release: str) -> None:
-    done = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True, timeout=60,
+    done = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True, timeout=240,
                           env={"PATH": "/usr/bin:/bin", "RELEASE": release})
     made = {o["metadata"]["name"]: o for o in yaml.safe_load_all(done.stdout) if o}
     rendered = rendering.run("helm4", "template", release, CHART, "--namespace", NAMESPACE).stdout

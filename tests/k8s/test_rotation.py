@@ -149,7 +149,7 @@ class Release:
 
     def rotate(self, *what: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [ROOT / "k8s/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=120,
+            [ROOT / "k8s/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=240,
             env={**os.environ, "PYTHONPATH": "", "STAND_IN": str(self.place), "PAUSE": "0.05", **self.named,
                  **environment, "KUBECTL": f"{sys.executable} -I {self.folder}/kubectl.py"})
 

@@ -72,7 +72,7 @@ def test_interrupted_workers_print_nothing(command: "subprocess.Popen[bytes]") -
     assert command.stdout is not None and command.stderr is not None
     command.stdout.readline()
     os.killpg(command.pid, signal.SIGINT)
-    assert command.wait(30) == 130 and command.stderr.read() == b""
+    assert command.wait(120) == 130 and command.stderr.read() == b""
 
 
 def is_running(pid: int) -> bool:
