@@ -1,6 +1,7 @@
 """Mutation tests of a small tree: which mutants its tests kill, and what the reports say."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,7 @@ def test_own_test_judges_a_file_that_only_runs_on_import(report: Path) -> None:
 
 
 def test_endless_loop_times_out(report: Path) -> None:
-    assert "timeout, no result in 5 s" in verdict_of(report, "done = False")
+    assert re.search(r"timeout, no result in \d+ s", verdict_of(report, "done = False"))
 
 
 def test_child_processes_run_the_mutant(report: Path) -> None:
