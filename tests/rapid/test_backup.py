@@ -241,7 +241,7 @@ def test_restore_into_a_new_redis_waits_for_running_services(state: RunState, da
         beat = threading.Timer(0.5, RunState(client, "r").lease("opponents", "0", 60).renew)
         beat.start()
         with pytest.raises(backup.ServicesRunning, match="opponents"):
-            backup.load(client, file, "me", lease_seconds=4)
+            backup.load(client, file, "me", lease_seconds=60)
         beat.join()
         assert set(contents(client)) == {b"five:r:lease:opponents:0", b"five:r:leases:opponents"}
         client.close()

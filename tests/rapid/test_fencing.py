@@ -87,11 +87,13 @@ def test_expired_lease_fences_out_the_old_holder(state: RunState) -> None:
 
 
 def test_renewal_extends_the_lease(state: RunState) -> None:
-    mine = lease(state, ttl=0.3)
+    mine = lease(state, ttl=60.0)
     fencing_token = mine.acquire()
-    for _ in range(6):
-        time.sleep(0.1)
+    for _ in range(3):
+        until = stored(state)["until"]
+        time.sleep(0.01)
         mine.renew(fencing_token)
+        assert until < stored(state)["until"] <= time.time() + 60.1
     with pytest.raises(LeaseHeld):
         lease(state, "optimizer-1").acquire()
 

@@ -89,7 +89,7 @@ def test_service_goes_on_once_the_controller_loads(run: Servers) -> None:
     time.sleep(0.1)
     assert thread.is_alive()
     run.state("controller").lease("controller", "0", 60).renew()
-    thread.join(5)
+    thread.join(30)
     assert [i.kind for i in run.state("controller").services()] == ["controller", "rollout"]
 
 

@@ -286,7 +286,7 @@ def test_publish_and_fetch_survive_a_redis_restart(tmp_path: Path, store_config:
         time.sleep(0.3)
         assert publishing.is_alive() and store.head() == 0
         with params.start():
-            publishing.join(timeout=10)
+            publishing.join(timeout=50)
             assert not publishing.is_alive() and store.head() == 1
             assert store.stored() == [1]
             for version in (0, 1):  # the first from the blob store
@@ -316,7 +316,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, times: int) -> list[int]:
 def test_short_interruption_is_waited_for(database: redis.Redis, store_config: StoreConfig,
                                           monkeypatch: pytest.MonkeyPatch) -> None:
     """The first attempts follow each other quickly."""
-    store = ParameterStore(database, database, "r", store_config.model_copy(update={"reconnect_seconds": 1.0}))
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"reconnect_seconds": 60.0}))
     uploads = interrupt(monkeypatch, 2)
     store.publish(0, tensors(0), {})
     assert store.head() == 0 and len(uploads) == 3

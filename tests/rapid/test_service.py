@@ -108,7 +108,7 @@ def test_service_starts_and_drains(start: Any, config: Path, database: redis.Red
     process = start(config, "--id", "7")
     instance = eventually(lambda: [i for i in state.services("tested") if i.stats and i.address])[0]
     assert (instance.id, instance.address, instance.stats) == ("7", "127.0.0.1:9", {"steps": 3})
-    with urllib.request.urlopen(f"http://{instance.metrics_address}/metrics", timeout=5) as page:
+    with urllib.request.urlopen(f"http://{instance.metrics_address}/metrics", timeout=20) as page:
         assert 'five_process_started_info{id="7",kind="tested",run="r"} 1.0' in page.read().decode()
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
@@ -132,7 +132,7 @@ def test_stopping_run_drains_its_services(start: Any, config: Path, database: re
 def page(port: int, name: str) -> tuple[int, str]:
     """Return status and text of a service's page; (0, "") while nothing responds."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=5) as found:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=20) as found:
             return found.status, found.read().decode().strip()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode().strip()
@@ -172,7 +172,7 @@ def test_service_waits_for_functions(start: Any, servers: Servers, tmp_path: Pat
     admin.function_flush()
     RunState(admin, "r").create({}, "t")
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"store": {"state_url": url, "params_url": url, "timeout_seconds": 0.2}}))
+    path.write_text(json.dumps({"store": {"state_url": url, "params_url": url, "timeout_seconds": 1.0}}))
     start(path, "--metrics-port", str(port), KIND="opponents", FIVE_STATE_USER="opponents",
           FIVE_STATE_PASSWORD="opponents")
     missing = (503, f"the state Redis lacks this release's functions ({functions.LIBRARY}); the controller loads them")

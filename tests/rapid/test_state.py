@@ -238,7 +238,7 @@ def test_only_one_of_two_transitions_wins(state: RunState) -> None:
 
 
 def test_leases_expire(state: RunState) -> None:
-    lease = state.lease("rollout", "0", ttl_seconds=0.2, address="h:1", metrics_address="h:2")
+    lease = state.lease("rollout", "0", ttl_seconds=60.0, address="h:1", metrics_address="h:2")
     assert state.services() == []
     lease.renew({"steps": 5})
     state.lease("inference", "1", 30.0).renew()
@@ -247,9 +247,12 @@ def test_leases_expire(state: RunState) -> None:
         ("rollout", "0", "h:1", "h:2", {"steps": 5})]
     assert abs(found[0].beaten_at - time.time()) < 5
     assert [i.kind for i in state.services()] == ["inference", "rollout"]
-    eventually(lambda: state.services("rollout") == [])
-    lease.renew()
-    lease.release()
+    short = state.lease("rollout", "1", ttl_seconds=0.05)
+    short.renew()
+    eventually(lambda: [i.id for i in state.services("rollout")] == ["0"])
+    short.renew()
+    for ended in (lease, short):
+        ended.release()
     assert state.services("rollout") == []
 
 

@@ -95,8 +95,8 @@ def waits() -> None:
 def test_cancellation_stops_the_rehearsal(kept: Rehearsals) -> None:
     rehearsal = begun(kept)
     progress = RehearsalProgress(kept, rehearsal.id)
-    threading.Timer(0.2, lambda: kept.cancel(rehearsal.id, WORD)).start()
     with pytest.raises(RehearsalStopped), raise_on_signals(), progress:
+        threading.Timer(0.2, lambda: kept.cancel(rehearsal.id, WORD)).start()
         waits()
     assert progress.cancelled and now(kept, rehearsal).cancel == WORD
     assert progress.stop_reason == "the rehearsal was cancelled"
