@@ -23,7 +23,7 @@ from rapid.rpc.errors import CallFailed
 LAYOUT = "0011223344556677"
 RPC = RpcConfig(deadline_seconds=0.3, retries=2, backoff_seconds=0.02, max_backoff_seconds=0.1, reconnect_seconds=0.6,
                 require_token=False)
-PATIENCE = 8.0  # far above the deadlines, far below waiting forever
+PATIENCE = 30.0  # far above the deadlines, far below waiting forever
 
 
 @pytest.fixture(params=["closed port", "silent socket", "hanging server"])

@@ -10,6 +10,7 @@ import pytest
 from five.agent.learning.segments import Segment
 from five.clients import wire
 from five.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient
+from five.local.cluster import free_ports
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, Unavailable
@@ -59,7 +60,7 @@ async def test_segments_arrive_once_in_order(start_server: Any, rpc_config: RpcC
         for i in range(20):
             await client.push(segment(i))
             assert client.unacknowledged <= 3
-        assert await client.flush(5)
+        assert await client.flush(30)
         assert buffer.seen == [f"{i:032x}" for i in range(20)] == buffer.arrived
         assert client.verdicts == {ACCEPTED: 20} and client.resent == 0
 
@@ -88,8 +89,8 @@ async def test_full_window_blocks_push(start_server: Any, rpc_config: RpcConfig)
         assert not third.done() and client.unacknowledged == 2
         assert not await client.flush(0.1)
         buffer.gate.set()
-        await asyncio.wait_for(third, 5)
-        assert await client.flush(5)
+        await asyncio.wait_for(third, 30)
+        assert await client.flush(30)
 
 
 async def test_unacknowledged_segments_are_resent_and_count_once(start_server: Any,
@@ -100,23 +101,22 @@ async def test_unacknowledged_segments_are_resent_and_count_once(start_server: A
     async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", SECRET, in_flight=4, epoch=1) as client:
         for i in range(12):
             await client.push(segment(i))
-        assert await client.flush(5)
+        assert await client.flush(30)
         assert sorted(buffer.seen) == [f"{i:032x}" for i in range(12)]
         assert len(buffer.arrived) > 12 and client.resent >= 1
         assert client.verdicts[DUPLICATE] >= 1 and client.verdicts.total() == 12
 
 
 async def test_segments_wait_for_a_late_optimizer(start_server: Any, rpc_config: RpcConfig) -> None:
-    placeholder = await start_server(ADD_EXPERIENCE, Buffer())
-    await placeholder.stop(0)
-    async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", SECRET, in_flight=8,
+    (port,) = free_ports(1)
+    async with ExperienceClient([f"127.0.0.1:{port}"], rpc_config, LAYOUT, "r", "0", SECRET, in_flight=8,
                                 epoch=1) as client:
         for i in range(5):
             await client.push(segment(i))
         await asyncio.sleep(0.3)
         buffer = Buffer()
-        await start_server(ADD_EXPERIENCE, buffer, port=placeholder.port)
-        assert await client.flush(5)
+        await start_server(ADD_EXPERIENCE, buffer, port=port)
+        assert await client.flush(30)
         assert buffer.seen == [f"{i:032x}" for i in range(5)]
 
 
@@ -128,7 +128,7 @@ async def test_client_fails_over_to_another_optimizer(start_server: Any,
     async with ExperienceClient(["127.0.0.1:1", at(server)], config, LAYOUT, "r", "0", SECRET,
                                 failover_seconds=0.5, epoch=1) as client:
         await client.push(segment(0))
-        assert await client.flush(5)
+        assert await client.flush(30)
         assert buffer.seen == [f"{0:032x}"]
 
 
@@ -140,14 +140,15 @@ async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: A
     first, second = await start_server(ADD_EXPERIENCE, taken), await start_server(ADD_EXPERIENCE, other)
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
     async with ExperienceClient([at(first), at(second)], config, LAYOUT, "r", "0", SECRET, in_flight=4,
-                                failover_seconds=0.3, epoch=1) as client:
+                                failover_seconds=30.0, epoch=1) as client:
         taken.gate.clear()  # accepted and never answered
         await client.push(segment(0))
-        await eventually_async(lambda: taken.arrived, 10.0)
+        await eventually_async(lambda: taken.arrived)
+        client._failover_seconds = 0.3  # not before, or a slow machine would find no first server
         await first.stop(0)
-        await eventually_async(lambda: client.abandoned, 10.0)
+        await eventually_async(lambda: client.abandoned)
         await client.push(segment(1))
-        assert await client.flush(5)
+        assert await client.flush(30)
     assert other.seen == [f"{1:032x}"] and client.abandoned == 1
 
 
@@ -156,15 +157,15 @@ async def test_push_raises_after_a_refusal(start_server: Any, rpc_config: RpcCon
     async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", SECRET, in_flight=1, epoch=1) as client:
         await client.push(segment(0))
         with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):
-            await asyncio.wait_for(client.push(segment(1)), 5)
+            await asyncio.wait_for(client.push(segment(1)), 30)
         with pytest.raises(CallFailed):
-            await client.flush(5)
+            await client.flush(30)
     async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", "wrong", epoch=1) as client:
         await client.push(segment(0))
         with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
-            await client.flush(5)
+            await client.flush(30)
     async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", SECRET, epoch=1) as client:
         with pytest.raises(MessageTooLarge, match="the segment has"):
             await client.push(segment(0, 1_000_000))
         await client.push(segment(1))
-        assert await client.close(timeout=5)
+        assert await client.close(timeout=30)

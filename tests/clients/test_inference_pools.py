@@ -39,7 +39,7 @@ async def pools(start_server: Any, rpc_config: RpcConfig) -> AsyncIterator[Pools
 
 
 def connecting(rpc_config: RpcConfig) -> Any:
-    config = rpc_config.model_copy(update={"reconnect_seconds": 0.5})
+    config = rpc_config.model_copy(update={"reconnect_seconds": 1.5})
     return lambda addresses, name: InferenceClient(addresses, config, LAYOUT, SECRET, name=name, epoch=1)
 
 
@@ -206,15 +206,16 @@ async def test_unused_stream_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
             self.closed = True
 
     monkeypatch.setattr(inference_pools_module, "REFRESH_SECONDS", 0.0)
-    monkeypatch.setattr(inference_pools_module, "IDLE_SECONDS", 0.05)
     servers: Any = PastServers(["10.0.0.1:50051", "10.0.0.2:50051"], Client)  # type: ignore[arg-type]
     assert await servers.resolve() == 2
     left, asked = servers.client("10.0.0.1:50051"), servers.client("10.0.0.2:50051")
-    for _ in range(10):
-        await asyncio.sleep(0.01)
+    for _ in range(2):
+        assert not left.closed
+        for server in servers._last_used:
+            servers._last_used[server] -= 0.6 * inference_pools_module.IDLE_SECONDS
         assert servers.client("10.0.0.2:50051") is asked
         await servers.resolve()
-    await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
     assert left.closed and not asked.closed
     assert servers.client("10.0.0.1:50051") is not left
     await servers.close()

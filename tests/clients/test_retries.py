@@ -122,7 +122,7 @@ async def test_match_is_sent_once(start_server: Any, rpc_config: RpcConfig) -> N
 async def test_match_finds_an_evaluator_at_another_address(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Playing()
     server = await start_server(ADD_EVALUATOR, servicer)
-    quick = rpc_config.model_copy(update={"deadline_seconds": 1.0})
+    quick = rpc_config.model_copy(update={"deadline_seconds": 2.0})
     client = EvaluatorClient(["127.0.0.1:1", at(server)], quick, "r", SECRET, epoch=7)
     with pytest.raises(CallFailed, match="connection broke"):  # the first server got nothing
         await client.play_match(1, "random", 100)

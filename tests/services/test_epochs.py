@@ -17,6 +17,7 @@ from five.clients.evaluator import EvaluatorClient, MatchResult
 from five.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient
 from five.clients.inference import NEWEST, RESET, InferenceClient
 from five.clients.opponents import WON, OpponentsClient
+from five.local.cluster import free_ports
 from five.protos.v1 import (
     env_pb2,
     env_pb2_grpc,
@@ -133,22 +134,22 @@ async def test_the_client_counts_stale_segments_and_continues() -> None:
                                     epoch=1) as client:
             for _ in range(3):
                 await client.push(made())
-            assert await client.flush(5) and client.stale == 3 and client.unacknowledged == 0
+            assert await client.flush(30) and client.stale == 3 and client.unacknowledged == 0
     finally:
         await optimizer.stop()
     assert len(optimizer.intake.buffer) == 0
 
 
 async def test_newer_segment_waits_for_the_optimizers_restart() -> None:
-    old, new = Optimizer(1), Optimizer(2)
-    address, before = await old.start(), refused()
+    old, new, (port,) = Optimizer(1), Optimizer(2), free_ports(1)
+    address, before = await old.start(port), refused()
     async with ExperienceClient([address], RPC, LAYOUT.hash, "trial", "rollout-0", in_flight=2, epoch=2) as client:
         await client.push(made())
-        assert not await client.flush(0.5) and len(old.intake.buffer) == 0
-        assert refused()["epoch_ahead"] > before["epoch_ahead"]
+        await eventually_async(lambda: refused()["epoch_ahead"] > before["epoch_ahead"])
+        assert not await client.flush(0.2) and len(old.intake.buffer) == 0
         await old.stop()
-        await new.start(int(address.rpartition(":")[2]))
-        assert await client.flush(5) and client.verdicts == {ACCEPTED: 1}
+        await new.start(port)
+        assert await client.flush(30) and client.verdicts == {ACCEPTED: 1}
     assert len(new.intake.buffer) == 2
     await new.stop()
 
@@ -174,13 +175,13 @@ async def test_in_a_pause_acknowledgements_do_not_wait_for_learning() -> None:
     try:
         async with ExperienceClient([address], RPC, LAYOUT.hash, "trial", "0", in_flight=4, epoch=1) as client:
             for _ in range(12):
-                await asyncio.wait_for(client.push(made()), 5)
+                await asyncio.wait_for(client.push(made()), 30)
                 if not await client.flush(0.2):
                     break
             else:
                 raise AssertionError("pacing never held an acknowledgement back")
             active = False
-            assert await client.flush(5)
+            assert await client.flush(30)
     finally:
         await optimizer.stop()
 
