@@ -34,7 +34,7 @@ class Server:
 
     def ask(self, sessions: list[int], seen: list[float], flags: int | list[int] = 0, policy: int | list[int] = NEWEST,
             **more: object) -> Reply:
-        return self.submit(sessions, seen, flags, policy, **more).result(10)
+        return self.submit(sessions, seen, flags, policy, **more).result(30)
 
     def submit(self, sessions: list[int], seen: list[float], flags: int | list[int] = 0,
                policy: int | list[int] = NEWEST, **more: object):  # type: ignore[no-untyped-def]
@@ -63,15 +63,16 @@ def test_state_is_kept_from_step_to_step_and_zero_after_reset(server: Server) ->
 
 
 def test_rows_of_many_streams_return_in_order() -> None:
-    s = Server(Versions(0), queue_delay_seconds=0.2)
+    s = Server(Versions(0), queue_delay_seconds=60.0)
     s.batcher.open_stream(0)
     s.batcher.open_stream(1)
     try:
         a = s.submit([1, 2, 3], [10, 20, 30], RESET, stream=0)
         b = s.submit([9, 8], [90, 80], RESET, stream=1)
-        assert a.result(5).values[:, 0].tolist() == [10, 20, 30]
-        assert b.result(5).values[:, 0].tolist() == [90, 80]
+        assert a.result(30).values[:, 0].tolist() == [10, 20, 30]
+        assert b.result(30).values[:, 0].tolist() == [90, 80]
         assert s.sizes == [5]  # both streams were there: one batch, without waiting for the delay
+        s.batcher.close_stream(1)
         # Sessions keep their states when they come in another order and another company.
         again = s.ask([8, 3, 1], [0, 0, 0], WANT_STATE)
         assert again.values[:, 0].tolist() == [40, 15, 5]
@@ -85,7 +86,7 @@ def test_full_batch_closes_and_other_requests_follow() -> None:
     s.batcher.open_stream(77)  # never asks: only size and delay can close a batch
     try:
         futures = [s.submit([10 * i, 10 * i + 1], [i, i], RESET, stream=i) for i in range(3)]
-        assert [f.result(5).values[0, 0] for f in futures] == [0, 1, 2]
+        assert [f.result(30).values[0, 0] for f in futures] == [0, 1, 2]
         assert s.sizes[0] in (2, 4) and sum(s.sizes) == 6 and max(s.sizes) <= 4
         with pytest.raises(ValueError, match="5 team-steps in a request; 1 to 4"):
             s.submit(list(range(5)), [0.0] * 5, RESET)
@@ -98,7 +99,7 @@ def test_steps_of_one_session_never_share_a_batch() -> None:
     s.batcher.open_stream(77)
     try:
         futures = [s.submit([1], [float(i)], RESET if i == 0 else 0) for i in range(4)]
-        assert [f.result(5).values[0, 0] for f in futures] == [0, 1, 2.5, 4.25]
+        assert [f.result(30).values[0, 0] for f in futures] == [0, 1, 2.5, 4.25]
         with pytest.raises(ValueError, match="occurs twice"):
             s.submit([1, 1], [0.0, 0.0])
     finally:
@@ -129,7 +130,7 @@ def test_returned_state_restores_the_session_elsewhere(server: Server) -> None:
 def test_invalid_restore_fails_only_its_request(server: Server) -> None:
     bad = server.submit([1], [0.0], RESTORE, states={"count": np.zeros((1, 1, 1), np.float32)})
     with pytest.raises(ValueError, match="states"):
-        bad.result(5)
+        bad.result(30)
     assert server.ask([2], [1.0], RESET).values[0, 0] == 1.0
 
 
@@ -176,19 +177,19 @@ def test_running_batch_keeps_its_version() -> None:
 
     def slow(*args, **kwargs):  # type: ignore[no-untyped-def]
         entered.set()
-        go.wait(5)
+        go.wait(30)
         return act(*args, **kwargs)
 
     policy.act = slow  # type: ignore[method-assign]
     try:
         future = s.submit([1], [1.0], RESET)
-        entered.wait(5)
+        entered.wait(30)
         s.versions.publish(1)
         s.models.refresh()
         s.versions.publish(2)
         s.models.refresh()  # must not be loaded over version 0, which still computes
         go.set()
-        reply = future.result(5)
+        reply = future.result(30)
         assert reply.versions.tolist() == [0] and reply.log_probabilities[0, 0] == 0
         assert s.ask([1], [1.0]).versions.tolist() == [2]
     finally:
@@ -230,7 +231,7 @@ def test_loading_a_past_version_does_not_block_requests() -> None:
 
     def slow(version: int):  # type: ignore[no-untyped-def]
         if version == 1:
-            go.wait(5)
+            go.wait(30)
         return fetch(version)
 
     versions.fetch = slow  # type: ignore[method-assign]
@@ -240,7 +241,7 @@ def test_loading_a_past_version_does_not_block_requests() -> None:
         assert s.ask([2], [1.0], RESET).versions.tolist() == [5]
         assert not waiting.done()
         go.set()
-        assert waiting.result(5).versions.tolist() == [1]
+        assert waiting.result(30).versions.tolist() == [1]
     finally:
         s.close()
 
@@ -253,7 +254,7 @@ def test_least_recently_used_past_version_is_evicted() -> None:
         assert s.models.resident == [0, 2, 9]
         assert s.versions.fetches.count(0) == 1
         futures = [s.submit([10 + v], [0.0], RESET, v) for v in (0, 1, 2, 3)]  # more at once than fit
-        assert [f.result(5).versions[0] for f in futures] == [0, 1, 2, 3]
+        assert [f.result(30).versions[0] for f in futures] == [0, 1, 2, 3]
         assert len(s.models.resident) == 3
     finally:
         s.close()
@@ -268,17 +269,22 @@ def wanted(s: Server, version: int) -> bool:
     return False
 
 
+def load(s: Server, version: int) -> None:
+    eventually(lambda: s.models.want(version))
+
+
 def test_wanted_version_is_loaded_and_stays_while_in_play() -> None:
     s = Server(Versions(0, 1, 2, 3, 9), past=2)
     try:
         assert not s.models.want(0)  # on its way
-        assert wanted(s, 0) and wanted(s, 1)
+        load(s, 0)
+        load(s, 1)
         assert s.models.resident == [0, 1, 9] and s.models.past_bytes == 2
         # Two are in play: a third would be loaded again and again in turn with them.
         assert not wanted(s, 2) and s.versions.fetches.count(2) == 0
         assert s.ask([1], [0.0], RESET, 0).versions.tolist() == [0]
         s.models._play_seconds = 0.0
-        assert wanted(s, 2)
+        load(s, 2)
         assert s.models.resident == [0, 2, 9]  # the least recently used left
         assert not wanted(s, 77)
     finally:
@@ -299,20 +305,22 @@ def test_unknown_version_fails_only_its_request(server: Server) -> None:
     missing = server.submit([1], [0.0], RESET, 77)
     assert server.ask([2], [0.0], RESET).versions.tolist() == [0]
     with pytest.raises(VersionNotFound, match="version 77"):
-        missing.result(5)
+        missing.result(30)
     with pytest.raises(ValueError, match="allowed are -1"):
         server.submit([1], [0.0], RESET, -2)
 
 
 def test_cancelled_and_expired_requests_are_dropped() -> None:
-    s = Server(Versions(0), queue_delay_seconds=0.05, request_timeout_seconds=0.01)
-    s.batcher.open_stream(77)
+    s = Server(Versions(0), queue_delay_seconds=60.0, request_timeout_seconds=0.01)
+    s.batcher.open_stream(77)  # never asks
     try:
         cancelled = s.submit([1], [0.0], RESET)
         assert cancelled.cancel()
         expired = s.submit([2], [0.0], RESET)
+        time.sleep(0.05)
+        s.batcher.close_stream(77)
         with pytest.raises(RequestTimeout):
-            expired.result(5)
+            expired.result(30)
         assert sorted(s.drops) == ["cancelled", "expired"] and s.sizes == []
     finally:
         s.close()
@@ -329,13 +337,13 @@ def test_failed_batch_closes_its_sessions_and_serving_continues(server: Server) 
 
 
 def test_close_fails_waiting_requests() -> None:
-    s = Server(Versions(0), queue_delay_seconds=30)
+    s = Server(Versions(0), queue_delay_seconds=600)
     s.batcher.open_stream(77)
     first = s.submit([1], [0.0], RESET)
     s.close()
     late = s.submit([2], [0.0], RESET)
     with pytest.raises(VersionUnavailable, match="shutting down"):
-        late.result(5)
+        late.result(30)
     assert first.done()
 
 
@@ -350,6 +358,6 @@ def test_error_in_past_version_load_ends_the_process(ask: Callable[[Models, int]
     models.refresh()
     models.start(CriticalTasks(drained.append, lambda: bool(drained), 3600.0, lambda code: None))
     ask(models, 0)
-    eventually(lambda: drained, 5.0)
+    eventually(lambda: drained)
     assert drained == ["past-version-loader died: MemoryError: no room for a number"]
     models.close()

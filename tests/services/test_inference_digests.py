@@ -1,6 +1,7 @@
 """Versions are identified by number and digest: an inference server over a real parameter store whose numbers are
 reused."""
 
+import random
 import time
 from pathlib import Path
 
@@ -72,14 +73,14 @@ def test_past_version_is_reloaded_when_its_digest_changes(
     for version in (1, 2, 3):
         publish(store, version, 10 * version)
     models.refresh()
-    held, other = models.reserve(1).result(5), models.reserve(2).result(5)
+    held, other = models.reserve(1).result(30), models.reserve(2).result(30)
     assert policy(held).bias == 10
     replace(store, redis_client, 1, 11)
     assert not models.refresh()  # the newest is as it was
     assert policy(held).bias == 10
-    again = models.reserve(1).result(5)
+    again = models.reserve(1).result(30)
     assert again is not held and policy(again).bias == 11
-    assert models.reserve(2).result(5) is other  # unchanged versions stay in memory
+    assert models.reserve(2).result(30) is other  # unchanged versions stay in memory
     for served in (held, again, other, other):
         models.release(served)
     models.close()
@@ -104,14 +105,22 @@ def test_newest_rows_use_the_current_digest(
     late = batcher.submit(ask(2, NEWEST))
     assert not batcher.idle
     batcher.start()
-    assert {int(f.result(5).actions[0, 0, 0]) for f in (early, late)} == {(1 + 12) % 7}
+    assert {int(f.result(30).actions[0, 0, 0]) for f in (early, late)} == {(1 + 12) % 7}
     assert batcher.idle
     batcher.close()
     models.close()
 
 
-def test_newer_version_is_read_after_the_load_jitter(store: ParameterStore) -> None:
+def test_newer_version_is_read_after_the_load_jitter(store: ParameterStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first version is loaded at once; servers with the same jitter then start at different times."""
+    jitters: list[float] = []
+    uniform = random.uniform
+
+    def drawn(low: float, high: float) -> float:
+        jitters.append(uniform(low, high))
+        return jitters[-1]
+
+    monkeypatch.setattr(random, "uniform", drawn)
     publish(store, 1, 10)
     servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01,
                       load_jitter_seconds=0.5)
@@ -128,5 +137,6 @@ def test_newer_version_is_read_after_the_load_jitter(store: ParameterStore) -> N
     finally:
         for models in servers:
             models.close()
-    later = [at - published for version, at in swapped if version == 2]
-    assert len(later) == 6 and max(later) - min(later) > 0.02
+    later = sorted(at - published for version, at in swapped if version == 2)
+    assert len(later) == len(set(jitters)) == 6 and 0.0 <= min(jitters) and max(jitters) <= 0.5
+    assert all(at >= jitter - 0.001 for at, jitter in zip(later, sorted(jitters), strict=True))

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -72,14 +72,21 @@ def timed(act: Callable[[], object]) -> float:
 
 
 def test_batch_is_closed_by_the_delay_of_its_oldest_request() -> None:
-    queue = BatchQueue(max_batch=100, delay_seconds=0.3)
+    now = [time.monotonic()]
+    queue = BatchQueue(max_batch=100, delay_seconds=30.0, clock=lambda: now[0])
     queue.open_stream(0)
     queue.open_stream(1)  # never asks
-    queue.put(pending([1]))
-    threading.Timer(0.15, lambda: queue.put(pending([2]))).start()
-    found: list[PendingRequest] = []
-    assert 0.2 < timed(lambda: found.extend(queue.take())) < 5.0
-    assert sessions(found) == [[1], [2]]
+    oldest, second, third = (pending([number]) for number in (1, 2, 3))
+    second.enqueued = third.enqueued = now[0] + 20.0
+    queue.put(oldest)
+    with ThreadPoolExecutor(1) as pool:
+        taking = pool.submit(queue.take)
+        queue.put(second)
+        time.sleep(0.1)
+        is_early = taking.done()
+        now[0] = oldest.enqueued + 30.0
+        queue.put(third)  # which wakes `take`, whose clock is the test's
+        assert sessions(taking.result(20)) == [[1], [2], [3]] and not is_early
     queue = BatchQueue(max_batch=100, delay_seconds=30.0)
     queue.open_stream(0)
     late = pending([3], stream=1)
@@ -101,8 +108,9 @@ def test_every_stream_needs_a_request_in_the_batch() -> None:
     """Requests of a stream that was never opened count for none."""
     queue = BatchQueue(max_batch=100, delay_seconds=0.2)
     queue.open_stream(0)
-    queue.put(pending([1], stream=7))
-    assert timed(queue.take) > 0.1
+    request = pending([1], stream=7)
+    queue.put(request)
+    assert queue.take() and time.monotonic() - request.enqueued > 0.1
     queue = BatchQueue(max_batch=100, delay_seconds=30.0)
     queue.open_stream(0)
     queue.put(pending([1], stream=7))

@@ -64,7 +64,7 @@ class Served:
 @pytest.fixture
 async def waiting() -> AsyncIterator[InferenceServer]:
     """Server whose batches wait for a stream that never asks."""
-    async with InferenceServer(Versions(0), queue_delay_seconds=30.0) as server:
+    async with InferenceServer(Versions(0), queue_delay_seconds=600.0) as server:
         server.batcher.open_stream(77)
         yield server
 
@@ -75,11 +75,11 @@ async def test_unanswered_bytes_of_a_stream_are_limited(waiting: InferenceServer
     served = Served(waiting, read_ahead)
     answers = served.act(*(request(i, i) for i in range(6)))
     first = asyncio.create_task(anext(answers))
-    await eventually_async(lambda: served.read >= read, 5.0)
+    await eventually_async(lambda: served.read >= read)
     await asyncio.sleep(0.05)
     assert served.read == read
     waiting.batcher.close_stream(77)
-    ids = [(await asyncio.wait_for(first, 5)).request_id, *[answer.request_id async for answer in answers]]
+    ids = [(await asyncio.wait_for(first, 30)).request_id, *[answer.request_id async for answer in answers]]
     assert ids == list(range(6)) and served.read == 6
 
 
@@ -88,9 +88,9 @@ async def test_answer_frees_only_its_own_bytes_of_the_limit(waiting: InferenceSe
     served = Served(waiting, 2 * NBYTES)
     answers = served.act(request(0, 0), requests_of(1, 1, 2, 3), request(2, 4))
     first = asyncio.create_task(anext(answers))
-    await eventually_async(lambda: served.read == 2, 5.0)
+    await eventually_async(lambda: served.read == 2)
     waiting.batcher.close_stream(77)
-    assert (await asyncio.wait_for(first, 5)).request_id == 0
+    assert (await asyncio.wait_for(first, 30)).request_id == 0
     await asyncio.sleep(0.02)
     assert served.read == 2
     assert [answer.request_id async for answer in answers] == [1, 2]
@@ -100,11 +100,11 @@ async def test_disconnected_client_leaves_no_work(waiting: InferenceServer) -> N
     served = Served(waiting)
     answers = served.act(*(request(i, i) for i in range(4)))
     first = asyncio.create_task(anext(answers))
-    await eventually_async(lambda: served.read == 4 and not waiting.batcher.idle, 5.0)
+    await eventually_async(lambda: served.read == 4 and not waiting.batcher.idle)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     await answers.aclose()
-    await eventually_async(lambda: waiting.batcher.idle, 5.0)
+    await eventually_async(lambda: waiting.batcher.idle)
     assert len(waiting.table) == 0
 
 
@@ -119,17 +119,17 @@ async def test_disconnect_ends_the_read_of_the_next_request(waiting: InferenceSe
             ended.set()
 
     first = asyncio.create_task(anext(Served(waiting).service.Act(endless(), None)))
-    await eventually_async(lambda: not waiting.batcher.idle, 5.0)
+    await eventually_async(lambda: not waiting.batcher.idle)
     assert not ended.is_set()
     first.cancel()
-    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.wait_for(ended.wait(), 30)
 
 
 async def test_number_of_requests_read_ahead_is_limited(waiting: InferenceServer) -> None:
     """64 are queued; one more waits for its answer, and one for a free place."""
     served = Served(waiting)
     first = asyncio.create_task(anext(served.act(*(request(i, i) for i in range(80)))))
-    await eventually_async(lambda: served.read >= 66, 5.0)
+    await eventually_async(lambda: served.read >= 66)
     await asyncio.sleep(0.05)
     assert served.read == 66
     first.cancel()
@@ -137,7 +137,7 @@ async def test_number_of_requests_read_ahead_is_limited(waiting: InferenceServer
 
 
 async def test_closed_stream_is_not_waited_for() -> None:
-    async with InferenceServer(Versions(0), queue_delay_seconds=30.0) as server:
+    async with InferenceServer(Versions(0), queue_delay_seconds=600.0) as server:
         served = Served(server)
         (answer,) = [a async for a in served.act(request(3, 1))]
         assert (answer.request_id, answer.epoch, len(answer.unknown_sessions)) == (3, 1, 0)
@@ -188,7 +188,7 @@ async def test_requested_past_versions_are_loaded() -> None:
         first = await service.GetModel(wanted, None)
         assert (first.run, first.newest_version, first.layout_hash, first.schema_id, first.epoch) == (
             "test", 9, LAYOUT.hash, "schema", 1)
-        await eventually_async(lambda: server.models.resident == [0, 3, 9], 5.0)
+        await eventually_async(lambda: server.models.resident == [0, 3, 9])
         assert list((await service.GetModel(wanted, None)).resident_versions) == [0, 3, 9]
 
 
