@@ -227,7 +227,7 @@ async def test_outside_a_cluster_it_is_off_and_says_so(state: RunState, monkeypa
                                                        caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with caplog.at_level(logging.INFO):
-        await asyncio.wait_for(keep_scaling(service(state, settings(), 100)), 5)
+        await asyncio.wait_for(keep_scaling(service(state, settings(), 100)), 30)
     assert [r.message for r in caplog.records if "autoscaler is off" in r.message]
 
 
@@ -237,7 +237,7 @@ async def test_disabled_autoscaler_never_contacts_a_cluster(state: RunState, mon
         raise OutsideCluster("looked")
 
     monkeypatch.setattr(KubernetesApi, "in_cluster", fail)
-    await asyncio.wait_for(keep_scaling(service(state, AutoscalerConfig(), 100)), 5)
+    await asyncio.wait_for(keep_scaling(service(state, AutoscalerConfig(), 100)), 30)
 
 
 async def test_failed_check_does_not_end_the_loop(
@@ -255,7 +255,7 @@ async def test_failed_check_does_not_end_the_loop(
     monkeypatch.setattr(loop.ScalingLoop, "run_once", run_once)
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
     config = settings().model_copy(update={"interval_seconds": 0.01})
-    await asyncio.wait_for(keep_scaling(service(state, config, 4)), 5)
+    await asyncio.wait_for(keep_scaling(service(state, config, 4)), 30)
     assert len(looks) == 4 and "a bug" in caplog.text and "away" in caplog.text
 
 
@@ -266,7 +266,7 @@ async def test_a_target_that_pacing_contradicts_is_pointed_out(
         target: float, deployment: str, warned: bool) -> None:
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
     config = AutoscalerConfig(enabled=True, rollout=RolloutScaling(deployment=deployment, target=target))
-    await asyncio.wait_for(keep_scaling(service(state, config, 0)), 5)
+    await asyncio.wait_for(keep_scaling(service(state, config, 0)), 30)
     assert ("buffer.sample_reuse" in caplog.text) == warned
 
 
@@ -297,7 +297,7 @@ async def test_changed_bounds_apply_at_the_next_check(
     monkeypatch.setattr(loop.ScalingLoop, "run_once", run_once)
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
     started = load(file).services.controller.autoscaler
-    await asyncio.wait_for(keep_scaling(service(state, started, 6, str(file))), 5)
+    await asyncio.wait_for(keep_scaling(service(state, started, 6, str(file))), 30)
     assert seen == [5, 5, 9, 9, 9, 9]
 
 

@@ -248,7 +248,7 @@ def test_token_sources(path: Path) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [
     ("30d", 30 * 86400), ("12h", 12 * 3600), ("0.5d", 43200), ("1h", 3600), ("-1d", -86400)])
 def test_expiry_after_a_time(text: str, seconds: float) -> None:
-    assert -2 < tokens.parse_expiry(text).timestamp() - time.time() - seconds < 5
+    assert abs(tokens.parse_expiry(text).timestamp() - time.time() - seconds) < 60
 
 
 @pytest.mark.parametrize(("text", "expected"), [

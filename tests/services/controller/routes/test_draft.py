@@ -86,7 +86,7 @@ def test_slow_drafts_of_a_viewer_block_nobody(controller: LiveController) -> Non
     try:
         for thread in waiting:
             thread.start()
-        eventually(lambda: len(statuses) == 43, 10)
+        eventually(lambda: len(statuses) == 43)
         assert set(statuses) == {429}
         assert controller.ask("GET", "/v1/draft/tables", VIEWER).status_code == 200
         refused = problem(controller.ask("GET", "/v1/draft/calibration", VIEWER), 429, "too-many-requests")

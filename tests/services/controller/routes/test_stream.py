@@ -57,7 +57,7 @@ class Listener:
         self.ended.set()
 
     def wait(self, count: int) -> list[tuple[str, Any]]:
-        eventually(lambda: len(self.messages) >= count, 10, f"{count} messages", details=lambda: str(self.messages))
+        eventually(lambda: len(self.messages) >= count, 30, f"{count} messages", details=lambda: str(self.messages))
         return [(m["event"], json.loads(m["data"])) for m in self.messages]
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ def test_stream_ends_when_its_token_is_revoked(redis_client: redis.Redis, redis_
         listener = Listener(rest, OPERATOR)
         listener.wait(1)
         tokens._entries = []
-        assert listener.ended.wait(5)
+        assert listener.ended.wait(30)
 
 
 def test_idle_stream_sends_heartbeats(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
