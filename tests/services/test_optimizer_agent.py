@@ -89,8 +89,7 @@ def test_rendezvous_renews_its_lease(config: RunConfig, redis_client: redis.Redi
     second = rendezvous_of(command_line("--nodes", "1:2", "--node", "pod-1"), config)
     try:
         second._group.begin()
-        second._group.join("host", 7)
-        eventually(lambda: first.num_nodes_waiting() == 1, 5.0)
+        eventually(lambda: second._group.join("host", 7) and first.num_nodes_waiting() == 1)
     finally:
         first.shutdown()
         second.shutdown()
@@ -173,7 +172,7 @@ def test_signal_ends_the_wait_for_other_nodes(running: Agent, tmp_path: Path, re
     file = tmp_path / "waiting"
 
     def stop() -> None:
-        eventually(file.exists, 10.0)
+        eventually(file.exists)
         os.kill(os.getpid(), signal.SIGTERM)
 
     stopping = threading.Thread(target=stop)

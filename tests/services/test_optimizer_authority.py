@@ -1,6 +1,5 @@
 """Two optimizer groups on one run: one publishes, the other waits, and writes of a replaced group are refused."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ import redis
 import torch
 
 from five.agent.config import SchedulesConfig
+from five.local.cluster import free_ports
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.run_state_client import RunStateClient
@@ -26,6 +26,7 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from tests.services.optimizer_cases import feed, training, until
+from tests.waiting import eventually
 
 RUN = "trial"
 
@@ -121,10 +122,7 @@ def test_lost_lease_is_reported_once(groups: list[Group]) -> None:
     old, new = groups
     old.join(seconds=0.3)
     new.join()
-    for _ in range(100):
-        if old.lost:
-            break
-        threading.Event().wait(0.05)
+    eventually(lambda: old.lost)
     assert len(old.lost) == 1 and "no longer holds the publisher's lease" in old.lost[0]
     assert old.publisher.fencing_token is None
 
@@ -151,11 +149,6 @@ def test_lease_of_another_epoch_is_refused(state: RunState, blobs: BlobStore) ->
 def held(state: RunState, blobs: BlobStore) -> tuple[Checkpoints, FencingToken]:
     fencing_token = PublisherLease(state.redis, RUN, "optimizer 0", 30.0).acquire()
     return Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN), lambda: fencing_token), fencing_token
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def put(checkpoints: Checkpoints, *versions: int) -> None:
@@ -212,7 +205,7 @@ def test_cleanup_spares_the_file_of_a_later_writer(state: RunState, blobs: BlobS
         _, token = held(state, blobs)
         checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(client, RUN), lambda: token)
         checkpoints.commit_unindexed()
-        client.connection_pool = redis.ConnectionPool(port=closed_port(), retry=None)
+        client.connection_pool = redis.ConnectionPool(port=free_ports(1)[0], retry=None)
         with pytest.raises(redis.ConnectionError):
             put(checkpoints, 2)
         newer.append(checkpoints)
@@ -235,7 +228,7 @@ def test_checkpoint_that_redis_missed_is_found(state: RunState, blobs: BlobStore
     client = redis.Redis(connection_pool=state.redis.connection_pool)
     checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(client, RUN), lambda: fencing_token)
     put(checkpoints, 1, 2)
-    client.connection_pool = redis.ConnectionPool(port=closed_port(), retry=None)
+    client.connection_pool = redis.ConnectionPool(port=free_ports(1)[0], retry=None)
     with pytest.raises(redis.ConnectionError):
         put(checkpoints, 3)
     for _ in range(later_holders):

@@ -55,7 +55,7 @@ def test_next_call_raises_a_failed_writes_error_once(call: str) -> None:
 
     writer.submit(fail)
     assert_set(failed)
-    eventually(lambda: writer.is_idle, 10.0)
+    eventually(lambda: writer.is_idle)
     calls: dict[str, Callable[[], None]] = {
         "submit": lambda: writer.submit(lambda: None), "wait": writer.wait, "raise_error": writer.raise_error}
     with pytest.raises(OSError, match="no space left"):
@@ -137,7 +137,7 @@ def test_unpublished_version_and_failing_checkpoint_block() -> None:
 
     writer.submit_checkpoint(save)
     assert_set(tried)
-    eventually(lambda: writer.blocked_reason, 10.0)
+    eventually(lambda: writer.blocked_reason)
     assert "the checkpoint is not written: OSError: [Errno 28] No space" in writer.blocked_reason
     full.clear()
     writer.wait()
@@ -218,7 +218,7 @@ def test_error_of_a_checkpoint_is_raised_by_poll() -> None:
         raise ValueError("a bug")
 
     writer.submit_checkpoint(fail)
-    eventually(lambda: writer.is_checkpoint_idle, 10.0)
+    eventually(lambda: writer.is_checkpoint_idle)
     with pytest.raises(ValueError, match="a bug"):
         writer.poll()
     writer.poll()
@@ -235,7 +235,7 @@ def test_all_callers_get_the_checkpoint_or_its_error(error: Exception | None) ->
 
     with ThreadPoolExecutor(2) as pool:
         calls = [pool.submit(requests.request, lambda: True) for _ in range(2)]
-        eventually(lambda: len(requests._waiters) == 2, 10.0)
+        eventually(lambda: len(requests._waiters) == 2)
         waiters = requests.take()
         assert not requests, "the next checkpoint is for later callers"
         resolve_waiters(waiters, 7, write)()
@@ -255,7 +255,7 @@ def test_error_before_the_write_reaches_the_callers() -> None:
     requests = CheckpointRequests()
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(requests.request, lambda: True)
-        eventually(lambda: bool(requests), 10.0)
+        eventually(lambda: bool(requests))
         with failing_waiters(requests.take()):
             raise MemoryError("no copy")
         assert isinstance(call.exception(10), MemoryError)

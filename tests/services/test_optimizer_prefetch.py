@@ -59,7 +59,7 @@ def test_staleness_refers_to_the_present_version() -> None:
     batches.prefetch()
     batches.discard()
     batches.prefetch()
-    eventually(lambda: source.pacer.consumed == 2 * SAMPLES, 5.0)
+    eventually(lambda: source.pacer.consumed == 2 * SAMPLES)
     source.version = 3
     batch = batches.next()
     assert batch is not None and set(batch[0].staleness.flat) == {3}
@@ -96,7 +96,7 @@ def test_padding_stays_padding_when_versions_pass() -> None:
 
     source.sample = padded  # type: ignore[method-assign]
     batches.prefetch()
-    eventually(lambda: source.pacer.consumed == SAMPLES, 5.0)
+    eventually(lambda: source.pacer.consumed == SAMPLES)
     source.version = 3
     found = batches.next()
     assert found is not None and found[0].staleness.dtype == np.int32

@@ -68,7 +68,7 @@ def test_process_without_an_agent_is_alone(size: str | None, monkeypatch: pytest
 
 def test_others_wait_for_rank_0() -> None:
     store, waited = HashStore(), threading.Event()
-    other = OptimizerGroup(rank=1, size=2, start_seconds=10.0, _store=store)
+    other = OptimizerGroup(rank=1, size=2, start_seconds=60.0, _store=store)
 
     def wait() -> None:
         other.wait_for_first()
@@ -78,10 +78,10 @@ def test_others_wait_for_rank_0() -> None:
     thread.start()
     assert not waited.wait(0.1)
     OptimizerGroup(rank=0, size=2, _store=store).wait_for_first()
-    assert waited.wait(5)
+    assert waited.wait(30)
     thread.join()
     late = replace(other, start_seconds=0.1, _store=HashStore())
-    with pytest.raises(RuntimeError, match=r"optimizer 0 has not started after 0 s .*start_timeout_seconds 0\.1"):
+    with pytest.raises(RuntimeError, match=r"optimizer 0 has not started after \d+ s .*start_timeout_seconds 0\.1"):
         late.wait_for_first()
 
 
@@ -201,17 +201,17 @@ def test_rank_that_left_waits_until_rank_0_closes_the_store() -> None:
 
 def test_others_wait_for_the_last_writes_of_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
     """They may take longer than a collective operation."""
-    monkeypatch.setattr(process_group, "TIMEOUT", timedelta(seconds=1))
+    monkeypatch.setattr(process_group, "TIMEOUT", timedelta(seconds=3))
 
     def work(rank: int) -> float:
         group = join(torch.device("cpu"))
         began = time.monotonic()
         if rank == 0:
-            time.sleep(2)
+            time.sleep(3.5)
         leave(group)
         return time.monotonic() - began
 
-    assert min(run_two_ranks(work, 1)) >= 1.9
+    assert min(run_two_ranks(work, 1)) >= 3.4
 
 
 def test_rank_0_that_is_lost_before_its_last_writes_is_named() -> None:
@@ -249,10 +249,10 @@ class Store:
 def test_others_wait_until_the_store_of_rank_0_closes(monkeypatch: pytest.MonkeyPatch,
                                                       caplog: pytest.LogCaptureFixture) -> None:
     store = Store(monkeypatch)
+    monkeypatch.setattr(process_group, "LEAVING_SECONDS", 60.0)
     threading.Timer(0.2, store.server.close).start()
-    began = time.monotonic()
     process_group._wait_until_store_closes()
-    assert 0.15 < time.monotonic() - began < 5 and not caplog.records
+    assert store.server.fileno() == -1 and "still open" not in caplog.text, "the wait has not timed out"
 
 
 def test_wait_for_the_store_has_an_end(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -262,4 +262,4 @@ def test_wait_for_the_store_has_an_end(monkeypatch: pytest.MonkeyPatch, caplog: 
     began = time.monotonic()
     with caplog.at_level(logging.WARNING), store.server:
         process_group._wait_until_store_closes()
-    assert 0.2 <= time.monotonic() - began < 5 and "still open" in caplog.text
+    assert 0.2 <= time.monotonic() - began < 30 and "still open" in caplog.text

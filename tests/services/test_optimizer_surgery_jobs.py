@@ -208,7 +208,7 @@ def test_cancelled_job_ends_the_wait_for_its_checkpoint(bench: Bench, monkeypatc
     bench.jobs.submit("op-1/checkpoint/1", "checkpoint", {**PAYLOAD, "made": {}})
     thread = threading.Thread(target=bench.worker.run_once, daemon=True)
     thread.start()
-    eventually(lambda: bool(bench.training._requests), 10.0)
+    eventually(lambda: bool(bench.training._requests))
     with monkeypatch.context() as outage:
         outage.setattr(bench.worker.jobs, "is_held", unavailable)
         assert asked.wait(10.0)
