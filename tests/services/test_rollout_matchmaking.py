@@ -82,10 +82,11 @@ async def test_unavailable_opponents_service_means_self_play(monkeypatch: pytest
     m = matchmaker(service)
     m.start()
     matches = [await m.next()]  # waits in vain; the others do not wait
-    matches += await asyncio.wait_for(asyncio.gather(*(m.next() for _ in range(19))), 0.9)
+    monkeypatch.setattr(matchmaking, "ASSIGN_SECONDS", 60.0)
+    matches += await asyncio.wait_for(asyncio.gather(*(m.next() for _ in range(19))), 9.0)
     assert all(x.opponent == -1 and x.bot is None for x in matches) and m.unassigned == 20
     service.away = False
-    await eventually_async(lambda: service.assigned, 5.0)
+    await eventually_async(lambda: service.assigned)
     assert (await m.next()).opponent == 4  # once the service is available again
     await m.close()
 
@@ -131,7 +132,7 @@ async def test_results_are_reported_until_acknowledged(monkeypatch: pytest.Monke
     m.report_result(Match("bot", side=0, bot="random"), "won", 1.0)
     for game, outcome in (("a", "won"), ("b", "lost"), ("c", "drawn")):
         m.report_result(Match(game, 7, 1, drawn_by=f"{game}-drew"), outcome, 600.0)
-    await eventually_async(lambda: len(service.reports) == 3, 5.0)
+    await eventually_async(lambda: len(service.reports) == 3)
     await m.close()
     assert service.reports == [("a", 7, WON, 600.0), ("b", 7, LOST, 600.0), ("c", 7, DRAWN, 600.0)]
     assert service.drawn_by == ["a-drew", "b-drew", "c-drew"]

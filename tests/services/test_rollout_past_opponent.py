@@ -13,6 +13,7 @@ from five.services.rollout import past_opponent
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.past_opponent import PastOpponent
 from tests.services.test_rollout_matchmaking import Service
+from tests.waiting import eventually_async
 
 
 class Servers:
@@ -119,13 +120,13 @@ async def test_played_version_is_renewed_and_dropped_when_lost(monkeypatch: pyte
     servers = Servers(5)
     group = PastOpponent(servers.want, 10)
     group.assign(5)
-    await asyncio.sleep(0.05)
-    assert servers.wanted.count(5) > 3 and group.assign(6) == 5
+    await eventually_async(lambda: servers.wanted.count(5) > 3)
+    assert group.assign(6) == 5
     servers.loaded.clear()
-    await asyncio.sleep(0.02)
+    await eventually_async(lambda: group.version == NEWEST)
     assert group.assign(6) == NEWEST
     servers.loaded.add(6)
-    await asyncio.sleep(0.02)
+    await eventually_async(lambda: group.version == 6)
     assert group.assign(7) == 6
     await group.close()
 

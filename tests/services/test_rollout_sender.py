@@ -85,7 +85,7 @@ async def blocked(s: Sender) -> bool:
 
 async def drained(s: Sender) -> int:
     """Drain with a long limit. Draining must end once nothing is left to send."""
-    return await asyncio.wait_for(s.drain(60.0), 5.0)
+    return await asyncio.wait_for(s.drain(300.0), 60.0)
 
 
 async def test_full_queue_pauses_games() -> None:
@@ -97,7 +97,7 @@ async def test_full_queue_pauses_games() -> None:
             await asyncio.sleep(0.05)
         assert await blocked(s) and s.unsent >= 5
         o.learning.set()
-        assert not await blocked(s)
+        await asyncio.wait_for(s.wait_for_capacity(), 30.0)
         assert await drained(s) == 0
         assert sorted(r.newest_version for r in o.taken) == list(range(6))
         assert len({r.segment_id for r in o.taken}) == 6
@@ -128,7 +128,7 @@ async def test_drain_times_out_and_counts_unsent_segments(segments: int) -> None
         s = sender(o)
         for number in range(segments):
             s.put(segment(number))
-        assert await asyncio.wait_for(s.drain(0.1), 5.0) == segments
+        assert await asyncio.wait_for(s.drain(0.1), 30.0) == segments
 
 
 async def test_drain_does_not_wait_without_an_optimizer() -> None:
@@ -164,10 +164,10 @@ async def test_refusal_by_a_released_optimizer_does_not_end_the_games() -> None:
         assert s.unsent == 1
         old.refuses = True
         old.learning.set()
-        await eventually_async(lambda: s.unsent == 0 and s.unacknowledged == 1, 5.0)
+        await eventually_async(lambda: s.unsent == 0 and s.unacknowledged == 1)
         new.learning.set()
         s.put(segment(1))
-        await asyncio.wait_for(s.wait_for_capacity(), 5.0)
+        await asyncio.wait_for(s.wait_for_capacity(), 30.0)
         assert await drained(s) == 0 and len(new.taken) == 1
 
 
@@ -204,7 +204,7 @@ async def test_released_optimizer_keeps_its_segments_and_gets_no_more() -> None:
         s.assign([1])
         assert s.ranks == {1} and s.unsent == 3
         new.learning.set()
-        await eventually_async(lambda: len(new.taken) == 2 and s.unsent == 1, 5.0)
+        await eventually_async(lambda: len(new.taken) == 2 and s.unsent == 1)
         assert sorted(r.newest_version for r in new.taken) == [1, 2]
         old.learning.set()
         assert await drained(s) == 0
@@ -220,7 +220,7 @@ async def test_released_optimizer_that_is_gone_does_not_keep_the_rollout_busy(mo
         s.put(segment(0))
         await asyncio.sleep(0.2)
         s.assign([1])
-        await eventually_async(lambda: s.unsent == 0 and s.unacknowledged == 1, 5.0)
+        await eventually_async(lambda: s.unsent == 0 and s.unacknowledged == 1)
         assert await drained(s) == 0
 
 
@@ -234,9 +234,9 @@ async def test_games_about_to_end_do_not_wait_for_capacity() -> None:
         await asyncio.sleep(0.05)
         assert not waiting.done()
         s.end_waits()
-        await asyncio.wait_for(waiting, 5.0)
+        await asyncio.wait_for(waiting, 30.0)
         s.put(segment(3))  # the last complete samples, although the queue is full
-        await asyncio.wait_for(s.wait_for_capacity(), 5.0)
+        await asyncio.wait_for(s.wait_for_capacity(), 30.0)
         o.learning.set()
         assert await drained(s) == 0
         assert sorted(r.newest_version for r in o.taken) == [0, 1, 2, 3]
@@ -252,11 +252,11 @@ async def test_capacity_returns_only_below_the_bound() -> None:
         assert await blocked(s)
         o.capacity = 1
         o.learning.set()
-        await eventually_async(lambda: s.unsent == 5, 5.0)
+        await eventually_async(lambda: s.unsent == 5)
         assert await blocked(s)
         o.capacity = 2
-        await eventually_async(lambda: s.unsent == 4, 5.0)
-        await asyncio.wait_for(s.wait_for_capacity(), 5.0)
+        await eventually_async(lambda: s.unsent == 4)
+        await asyncio.wait_for(s.wait_for_capacity(), 30.0)
         o.capacity = 100
         assert await drained(s) == 0
 
@@ -288,7 +288,7 @@ async def test_refusal_reaches_games_that_wait_for_capacity() -> None:
         o.refuses = True
         o.learning.set()
         with pytest.raises(CallFailed, match="another run"):
-            await asyncio.wait_for(waiting, 5)
+            await asyncio.wait_for(waiting, 30.0)
         await s.drain(0.0)
 
 
@@ -301,10 +301,10 @@ async def test_segments_dropped_in_another_epoch_stay_counted_after_a_release() 
         s.assign([0])
         for number in range(2):
             s.put(segment(number))
-        await eventually_async(lambda: s.stale == 2, 5.0)
+        await eventually_async(lambda: s.stale == 2)
         s.assign([1])
         s.put(segment(2))
-        await eventually_async(lambda: s.stale == 3 and s.unsent == 0 and not s._released, 5.0)
+        await eventually_async(lambda: s.stale == 3 and s.unsent == 0 and not s._released)
         assert await drained(s) == 0
 
 
