@@ -2,10 +2,10 @@
 
 import io
 import json
-import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -231,18 +231,23 @@ def test_manifest_is_bounded(state: RunState, database: redis.Redis, monkeypatch
         backup.describe(huge)
 
 
-def test_restore_into_a_new_redis_waits_for_running_services(state: RunState, database: redis.Redis,
-                                                             tmp_path: Path) -> None:
+def test_restore_into_a_new_redis_waits_for_running_services(state: RunState, database: redis.Redis, tmp_path: Path,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     """A service renews its lease some seconds after the Redis came back without it."""
     file = io.BytesIO()
     backup.save(database, "r", file)
     with EmbeddedRedis(tmp_path / "new", append_only=False).start() as server:
         client = redis.Redis.from_url(server.url)
-        beat = threading.Timer(0.5, RunState(client, "r").lease("opponents", "0", 60).renew)
-        beat.start()
-        with pytest.raises(backup.ServicesRunning, match="opponents"):
-            backup.load(client, file, "me", lease_seconds=60)
-        beat.join()
+        pauses: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            RunState(client, "r").lease("opponents", "0", 60).renew()
+
+        with monkeypatch.context() as waiting, pytest.raises(backup.ServicesRunning, match="opponents"):
+            waiting.setattr("rapid.store.backup.time", SimpleNamespace(sleep=sleep))
+            backup.load(client, file, "me", lease_seconds=600)
+        assert len(pauses) == 1 and 500 < pauses[0] <= 600
         assert set(contents(client)) == {b"five:r:lease:opponents:0", b"five:r:leases:opponents"}
         client.close()
 

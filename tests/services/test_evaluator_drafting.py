@@ -64,9 +64,9 @@ async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytes
     await asyncio.sleep(0.1)
     assert tables.names() == []
     rated = 20
-    await eventually_async(lambda: len(tables.names()) == 1, 10.0)
+    await eventually_async(lambda: len(tables.names()) == 1)
     rated = 30
-    await eventually_async(lambda: len(tables.names()) == 2, 10.0)
+    await eventually_async(lambda: len(tables.names()) == 2)
     running.cancel()
     assert tables.names() == ["version-30", "version-20"] and heads.versions == {20, 30} and heads.rows == 2 * 2 * 12
     leaves = tables.read("version-30")
@@ -103,9 +103,9 @@ async def test_a_damaged_store_does_not_end_the_reader(tmp_path: Path, monkeypat
         patched.setattr(tables, "forget_old", fail)
         reader = DraftReader(POOL, Heads(), tables, 12, lambda: rated, UploadQueue())
         running = asyncio.create_task(reader.run(lambda: True, lambda: False))
-        await eventually_async(lambda: failures > 0, 10.0)
+        await eventually_async(lambda: failures > 0)
     rated = 30
-    await eventually_async(lambda: tables.names() == ["version-30", "version-20"], 10.0)
+    await eventually_async(lambda: tables.names() == ["version-30", "version-20"])
     running.cancel()
 
 
@@ -120,7 +120,7 @@ async def test_slow_store_does_not_delay_the_process_end(tmp_path: Path, monkeyp
     monkeypatch.setattr(tables, "put", put)
     running = asyncio.create_task(DraftReader(POOL, Heads(), tables, 12, lambda: 20, UploadQueue()).run(
         lambda: True, lambda: False))
-    await eventually_async(lambda: bool(threads), 10.0)
+    await eventually_async(lambda: bool(threads))
     running.cancel()
     await asyncio.wait([running], timeout=10.0)
     daemon = threads[0].daemon
