@@ -8,11 +8,10 @@ import pytest
 
 from five.clients.inference import NEWEST, RESET, RESTORE, WANT_POLICY_DEBUG, WANT_STATE, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
-from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from tests.clients.tensor_sets import encode_set
 from tests.services.counting import LAYOUT, STATE_SPECS, Versions, observations
-from tests.services.inference_server import QUICK, RPC, InferenceServer
+from tests.services.inference_server import RPC, InferenceServer
 
 
 @pytest.fixture
@@ -21,8 +20,8 @@ async def server() -> AsyncIterator[InferenceServer]:
         yield s
 
 
-def client(*servers: InferenceServer, config: RpcConfig = RPC, layout: str = LAYOUT.hash) -> InferenceClient:
-    return InferenceClient([s.address for s in servers], config, layout, sparse=("shared", "private"), epoch=1)
+def client(*servers: InferenceServer, layout: str = LAYOUT.hash) -> InferenceClient:
+    return InferenceClient([s.address for s in servers], RPC, layout, sparse=("shared", "private"), epoch=1)
 
 
 def ids(*sessions: int) -> Any:
@@ -165,7 +164,7 @@ async def test_a_past_version_that_does_not_exist_is_not_found(server: Inference
 async def test_session_continues_after_its_server_dies() -> None:
     versions = Versions(0)
     async with (InferenceServer(versions) as first, InferenceServer(versions) as second,
-                client(first, second, config=QUICK) as c):
+                client(first, second) as c):
         await one(c, 1, 4.0, RESET)
         handed = await one(c, 1, 1.0, WANT_STATE)
         await first.stop()
