@@ -20,7 +20,7 @@ CONFIG = RpcConfig(require_token=False)
 
 def reaches(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), timeout=5).close()
+        socket.create_connection((host, port), timeout=30).close()
     except OSError:
         return False
     return True
@@ -63,7 +63,7 @@ def test_pages_on_every_address() -> None:
     pages = start_pages(0, "::")
     try:
         for host in ("127.0.0.1", "[::1]"):
-            with urllib.request.urlopen(f"http://{host}:{pages.port}/healthz", timeout=5) as page:
+            with urllib.request.urlopen(f"http://{host}:{pages.port}/healthz", timeout=30) as page:
                 assert page.read() == b"alive\n"
     finally:
         pages.close()

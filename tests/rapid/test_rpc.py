@@ -121,7 +121,7 @@ async def act(stub: Any, metadata: Any, message: Any) -> Any:
 async def test_call_and_stream_succeed(start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config)
-    assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)).newest_version == 7
+    assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=30)).newest_version == 7
     answer = await act(stub, metadata, request(np.arange(4, dtype=np.float32)))
     assert np.frombuffer(answer.values, np.float32)[0] == 6
     await connection.close()
@@ -138,7 +138,7 @@ async def test_wrong_token_is_refused(
     connection, stub, _ = stub_of(server.port, rpc_config, None)
     metadata = token_metadata(token)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=30)
     assert caught.value.code() is CODE.UNAUTHENTICATED
     assert "FIVE_CALLER_SECRET_FILE" in (caught.value.details() or "")
     assert SECRET not in str(caught.value)
@@ -166,7 +166,7 @@ async def test_exceptions_become_status_codes(error: Exception, code: Any, says:
     connection, stub, metadata = stub_of(server.port, rpc_config)
     servicer.error = error
     with pytest.raises(grpc.aio.AioRpcError, match=says) as caught:
-        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=30)
     assert caught.value.code() is code
     servicer.error = error
     with pytest.raises(CallFailed, match=says) as stream:
@@ -181,7 +181,7 @@ async def test_internal_errors_hide_their_message(start_server: Any, servicer: I
     connection, stub, metadata = stub_of(server.port, rpc_config)
     servicer.error = KeyError("secret detail")
     with caplog.at_level(logging.ERROR), pytest.raises(grpc.aio.AioRpcError) as caught:
-        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=30)
     assert caught.value.code() is CODE.INTERNAL
     assert "KeyError" in (caught.value.details() or "") and "secret" not in (caught.value.details() or "")
     assert "secret detail" in caplog.text and "GetModel" in caplog.text
@@ -265,11 +265,11 @@ async def test_health_is_answered_before_its_request_is_read(start_server: Any, 
 
     answers = await asyncio.gather(*(check(silence(), timeout=10) for _ in range(8)))
     assert [answer.status for answer in answers] == [SERVING] * 8
-    assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)).newest_version == 7
+    assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=30)).newest_version == 7
     probes: Any = health_pb2_grpc.HealthStub(connection.grpc)  # type: ignore[arg-type]
     for carried in (metadata, None):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await probes.Watch(health_pb2.HealthCheckRequest(), metadata=carried, timeout=5).read()
+            await probes.Watch(health_pb2.HealthCheckRequest(), metadata=carried, timeout=30).read()
         assert caught.value.code() is CODE.UNIMPLEMENTED
     await connection.close()
 
@@ -279,7 +279,7 @@ async def test_server_needs_its_callers_by_default(rpc_config: RpcConfig) -> Non
         await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config)
     server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"require_token": False}))
     connection, stub, _ = stub_of(server.port, rpc_config, None)
-    assert await stub.GetModel(inference_pb2.GetModelRequest(), timeout=5)
+    assert await stub.GetModel(inference_pb2.GetModelRequest(), timeout=30)
     await connection.close()
     await server.stop(0)
 
@@ -342,7 +342,7 @@ async def test_blocking_channel_carries_the_token(start_server: Any, servicer: I
         token = CallToken(secret, Audience.INFERENCE)
         with channel(f"127.0.0.1:{server.port}", rpc_config, token) as connection:
             stub: Any = inference_pb2_grpc.InferenceServiceStub(connection)  # type: ignore[arg-type]
-            return int(stub.GetModel(inference_pb2.GetModelRequest(), timeout=5).newest_version)
+            return int(stub.GetModel(inference_pb2.GetModelRequest(), timeout=30).newest_version)
 
     assert await asyncio.to_thread(call, SECRET) == 7
     with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):

@@ -33,7 +33,7 @@ async def test_tls_switch(certificates: Path, rpc_config: RpcConfig) -> None:
         config = rpc_config.model_copy(update={"tls": client, "retries": 0})
         connection, stub, metadata = stub_of(server.port, config)
         try:
-            answer = await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+            answer = await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=30)
             return int(answer.newest_version)
         finally:
             await connection.close()

@@ -37,7 +37,7 @@ def test_metrics_follow_the_scheme_and_are_served() -> None:
     assert values["five_tested_wait_seconds_count"] == 1
     server = start_pages(0)
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=5) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=30) as page:
             text = page.read().decode()
         assert 'five_tested_hero_steps_total{side="radiant"} 3.0' in text
         assert "# HELP five_tested_sample_reuse_ratio Reuse of the tests." in text
@@ -151,7 +151,7 @@ def test_secrets_are_hidden_however_they_are_escaped(config: TelemetryConfig) ->
 
 
 def get(port: int, path: str, method: str = "GET") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request(method, path)
     answer = connection.getresponse()
     return answer.status, answer.read().decode().strip()
@@ -211,7 +211,7 @@ def test_pages_on_ipv6() -> None:
         server = start_pages(0, "::1")
     except OSError:
         pytest.skip("this machine has no IPv6")
-    connection = http.client.HTTPConnection("::1", server.port, timeout=5)
+    connection = http.client.HTTPConnection("::1", server.port, timeout=30)
     connection.request("GET", "/healthz")
     assert connection.getresponse().status == 200
     server.close()

@@ -46,7 +46,7 @@ def streaming(rest: LiveController, count: int) -> Iterator[list[socket.socket]]
 
 def status(rest: LiveController, path: str, source: str = "127.0.0.1") -> int:
     """Return the status of a request on a connection of its own, from an address."""
-    connection = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=5, source_address=(source, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=30, source_address=(source, 0))
     try:
         connection.request("GET", path, headers=bearer(OPERATOR))
         return connection.getresponse().status

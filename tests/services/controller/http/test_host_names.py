@@ -42,7 +42,7 @@ def test_rebound_web_sockets_are_refused(redis_client: redis.Redis, redis_url: s
             await there.accept()
 
         for host, expected in ((EVIL, b"HTTP/1.1 403 "), (f"localhost:{rest.port}", b"HTTP/1.1 101 ")):
-            with socket.create_connection(("127.0.0.1", rest.port), 5) as one:
+            with socket.create_connection(("127.0.0.1", rest.port), 30) as one:
                 one.sendall(f"GET /v1/nothing HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
                             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())

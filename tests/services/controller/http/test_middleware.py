@@ -74,7 +74,7 @@ def test_oversized_body_is_refused_without_reading(rest: LiveController, head: s
 @pytest.mark.parametrize("size", [2, 64 << 10])
 def test_refused_client_may_send_its_body_late(rest: LiveController, size: int) -> None:
     """A connection that is closed before the body arrives is reset, and the client loses the response."""
-    connection = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=30)
     connection.connect()
     opened = connection.sock
     for _ in range(2):
@@ -106,7 +106,7 @@ def test_a_slow_body_and_slow_headers_are_cut_off(redis_client: redis.Redis, red
     with live(redis_url, LimitsConfig(body_seconds=0.3, header_seconds=0.3)) as rest:
         for head, expected in ((f"POST /v1/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {OPERATOR}\r\n"
                                 "Content-Length: 9\r\n\r\n{", b"HTTP/1.1 408 "), ("GET /v1/sta", b""), ("", b"")):
-            with socket.create_connection(("127.0.0.1", rest.port), timeout=5) as s:
+            with socket.create_connection(("127.0.0.1", rest.port), timeout=30) as s:
                 s.sendall(head.encode())
                 assert s.recv(1 << 16).startswith(expected)
                 rest_of = b"" if not expected else s.recv(1 << 16)
@@ -114,7 +114,7 @@ def test_a_slow_body_and_slow_headers_are_cut_off(redis_client: redis.Redis, red
 
 
 def test_headers_have_a_size(rest: LiveController) -> None:
-    with socket.create_connection(("127.0.0.1", rest.port), timeout=5) as s:
+    with socket.create_connection(("127.0.0.1", rest.port), timeout=30) as s:
         s.sendall(b"GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * (256 << 10))
         assert s.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
 
