@@ -45,7 +45,7 @@ class RedisRendezvous(RendezvousHandler):
 
     def next_rendezvous(self) -> RendezvousInfo:
         """Wait for the next round, however long, and return this node's rank in it."""
-        self._in_round.clear()
+        self._in_round = threading.Event()  # the answer to a renewal under way is about the previous round
         self._group.begin()
         port, began, reported, shown = self._free_port(), time.monotonic(), 0.0, ""
         while True:
@@ -80,7 +80,8 @@ class RedisRendezvous(RendezvousHandler):
     def _beat(self) -> None:
         failing = False
         while not self._ended.wait(self._beat_seconds):
-            if not self._in_round.is_set():
+            in_round = self._in_round
+            if not in_round.is_set():
                 continue
             try:
                 waiting = self._group.beat()
@@ -90,7 +91,7 @@ class RedisRendezvous(RendezvousHandler):
                 failing = True
                 continue
             failing = False
-            if self._in_round.is_set():
+            if in_round is self._in_round:
                 self._nodes_waiting = waiting
 
     def num_nodes_waiting(self) -> int:

@@ -142,6 +142,32 @@ def test_long_wait_is_logged_again(redis_client: redis.Redis, caplog: pytest.Log
         joining.result()
 
 
+def test_late_renewal_counts_no_node_of_the_next_round(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+                                                       ) -> None:
+    """The group would restart once more for nodes that are in the round already."""
+    first, joining = node(redis_client, "pod-0"), Joining(node(redis_client, "pod-1"))
+    first.next_rendezvous()
+    joining.result()
+    begun, answered, counts = threading.Event(), threading.Event(), list[int]()
+
+    def renew() -> int:
+        if begun.is_set():
+            counts.append(first.num_nodes_waiting())
+            return 0
+        begun.set()
+        answered.wait(30)
+        return 1
+
+    monkeypatch.setattr(first._group, "beat", renew)
+    assert begun.wait(30)
+    again = Joining(node(redis_client, "pod-1"))
+    first.next_rendezvous()
+    again.result()
+    answered.set()
+    eventually(lambda: counts)
+    assert counts[0] == 0
+
+
 def test_node_that_shuts_down_leaves_the_group_at_once(redis_client: redis.Redis,
                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     first = node(redis_client, "pod-0")
