@@ -55,6 +55,7 @@ from tests.waiting import eventually_async
 
 RPC = RpcConfig(require_token=False, deadline_seconds=5, backoff_seconds=0.02, max_backoff_seconds=0.1,
                 reconnect_seconds=0.5, retries=1)
+PATIENT = RPC.model_copy(update={"reconnect_seconds": 30.0})
 
 
 def refused() -> dict[str, float]:
@@ -196,7 +197,7 @@ def act(client: InferenceClient) -> Any:
 
 async def test_inference_refuses_older_and_delays_newer_epochs() -> None:
     async with InferenceServer(Versions(0), epoch=2) as server:
-        async with InferenceClient([server.address], RPC, "feedfacefeedface", epoch=1) as behind:
+        async with InferenceClient([server.address], PATIENT, "feedfacefeedface", epoch=1) as behind:
             with pytest.raises(CallFailed, match="at epoch 2, the request at 1") as failure:
                 await act(behind)
             assert failure.value.code is StatusCode.FAILED_PRECONDITION and is_stale_epoch(failure.value)
@@ -206,7 +207,7 @@ async def test_inference_refuses_older_and_delays_newer_epochs() -> None:
                 await act(ahead)
             assert failure.value.code is StatusCode.UNAVAILABLE and not is_stale_epoch(failure.value)
             assert ahead.connections < 30  # it was queried in pauses
-        async with InferenceClient([server.address], RPC, COUNTING_LAYOUT.hash, epoch=2) as level:
+        async with InferenceClient([server.address], PATIENT, COUNTING_LAYOUT.hash, epoch=2) as level:
             assert (await act(level)).versions.tolist() == [0]
     with pytest.raises(ValueError, match="epoch is missing"):
         require_epoch(1, inference_pb2.ActRequest().epoch)
@@ -219,7 +220,7 @@ async def test_response_from_another_epoch_is_ignored() -> None:
                 yield inference_pb2.ActResponse(request_id=request.request_id, versions=np.int64(0).tobytes())
 
     rpc = await serve("127.0.0.1:0", [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, Careless())], RPC)
-    async with InferenceClient([f"127.0.0.1:{rpc.port}"], RPC, COUNTING_LAYOUT.hash, epoch=1) as client:
+    async with InferenceClient([f"127.0.0.1:{rpc.port}"], PATIENT, COUNTING_LAYOUT.hash, epoch=1) as client:
         with pytest.raises(CallFailed, match="answer is of epoch 0"):
             await act(client)
     await rpc.stop(0)
