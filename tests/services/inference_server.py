@@ -23,7 +23,8 @@ QUICK = RPC.model_copy(update={"deadline_seconds": 1.0})
 class InferenceServer:
     """Server as an ``async with`` context; ``stop`` kills it at once."""
 
-    def __init__(self, versions: Versions, lease_seconds: float = 60.0, epoch: int = 1, **options: Any) -> None:
+    def __init__(self, versions: Versions, lease_seconds: float = 60.0, epoch: int = 1, port: int = 0,
+                 **options: Any) -> None:
         self.versions = versions
         self.builder = CountingBuilder()
         self.models = Models(versions, self.builder, past_bytes=2, poll_seconds=60)
@@ -31,7 +32,7 @@ class InferenceServer:
         self.batcher = Batcher(self.models, self.table, BatcherOptions(**options))
         self.epoch = epoch
         self._rpc: RpcServer | None = None
-        self.address = "127.0.0.1:0"
+        self.address = f"127.0.0.1:{port}"
 
     async def __aenter__(self) -> "InferenceServer":
         self.models.refresh()
@@ -47,7 +48,8 @@ class InferenceServer:
         self.address = f"127.0.0.1:{self._rpc.port}"
 
     async def renew(self, epoch: int) -> None:
-        """Restart at the same address in another fencing epoch, without the sessions' states."""
+        """Restart at the same address in another fencing epoch, without the sessions' states. The system must not give
+        out its port meanwhile."""
         assert self._rpc is not None
         await self._rpc.stop(0)
         self.table.expire(math.inf)

@@ -229,7 +229,7 @@ async def test_response_from_another_epoch_is_ignored() -> None:
 async def test_outdated_rollout_waits_for_its_restart() -> None:
     """Inference restarts first: games wait, and nothing that was played is lost or wrong."""
     games, tasks = CountingGames(LENGTHS), []  # type: ignore[var-annotated]
-    async with InferenceServer(Versions(0)) as server:
+    async with InferenceServer(Versions(0), port=free_ports(1)[0]) as server:
 
         async def back() -> None:
             await asyncio.sleep(0.4)
@@ -322,7 +322,7 @@ async def match(address: str, epoch: int | None) -> MatchResult:
 async def test_a_match_is_dropped_when_the_next_epoch_begins(redis_client: redis.Redis,
                                                              tmp_path: Path) -> None:
     ratings = rating_loop(redis_client)
-    async with InferenceServer(Versions(3), epoch=2) as server:
+    async with InferenceServer(Versions(3), epoch=2, port=free_ports(1)[0]) as server:
         servicer = EvaluatorService(
             "trial", GAME, 1, lambda: 3,
             lambda: InferenceClient([server.address], RPC, COUNTING_LAYOUT.hash, epoch=2), ratings, tmp_path, 2)
