@@ -112,7 +112,7 @@ async def test_players_never_receive_unseen_enemies(redis_client: redis.Redis, r
             browser = Browser(socket)
             await browser.word("state")
             await browser.play(1)
-            while browser.frames < 60 or browser.frames < 600 and (compared <= 10 or hidden <= 50):
+            while browser.frames < 60 or (browser.frames < 600 and (compared <= 10 or hidden <= 50)):
                 await browser.play(1)
                 for unit in browser.units("look"):
                     assert not unit["look"] & ENEMY or unit["look"] & SEEN, unit
