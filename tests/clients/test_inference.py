@@ -102,7 +102,9 @@ async def test_concurrent_requests_get_their_own_responses(start_server: Any, rp
         assert [len(r.values) for r in results] == [1 + s % 3 for s in range(100)]
 
 
-async def test_lost_server_reports_unknown_sessions(start_server: Any, rpc_config: RpcConfig) -> None:
+@pytest.mark.parametrize("between_requests", [False, True])
+async def test_lost_server_reports_unknown_sessions(start_server: Any, rpc_config: RpcConfig, between_requests: bool
+                                                    ) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
     async with InferenceClient([at(one), at(two)], rpc_config, LAYOUT, SECRET, epoch=1) as client:
@@ -111,6 +113,8 @@ async def test_lost_server_reports_unknown_sessions(start_server: Any, rpc_confi
             result = await step(client, [1, 2])
         assert result.values[0, 0] == 4
         await one.stop(0)
+        if between_requests:
+            await eventually_async(lambda: client._stream is None or not client._stream.alive)
         result = await step(client, [1, 2])
         assert result.unknown_sessions.tolist() == [1, 2] and result.values.size == 0
         result = await step(client, [1, 2], RESTORE, states={"count": np.array([4, 4], np.float32)})

@@ -303,6 +303,8 @@ class InferenceClient:
                     raise CallFailed(StatusCode.CANCELLED, self.target, METHOD, "the client is closed")
                 if self._stream is not None and self._stream.alive:
                     return self._stream
+                if self._stream is not None:  # it ended between two requests: its server is gone
+                    await self._drop(self._stream)
                 server = await self._server()
                 self._dialled = server.address
                 channel = aio_channel(server.address, self._config, self._token, server.name or self._name)
