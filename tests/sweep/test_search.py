@@ -283,12 +283,6 @@ def test_other_file_and_other_processors_are_refused(place: Path, monkeypatch: p
         search(place, max_variants=2)
 
 
-def test_runs_with_different_processors_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
-    with pytest.raises(ConfigError, match="parallel_runs 2: it must divide this process's 3 processors"):
-        search(place, parallel_runs=2)
-
-
 def test_parallel_runs_search_different_variants(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3})
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, share: None)
