@@ -170,7 +170,7 @@ def test_a_branch_that_was_left_is_drawn_as_a_ghost(watched: Watched, rest: Live
         if late:
             until(page, lambda: sum(strokes(page, "Policy")) > 50)
             page.route(CURVES, lambda route: route.abort())  # no later answer draws the charts again
-            page.wait_for_function("window.deliverBranches")
+            page.wait_for_function("() => window.deliverBranches !== undefined")
             page.evaluate("deliverBranches()")
         expect(page.get_by_text("Dashed lines are of branches that were left")).to_be_visible()
         until(page, lambda: is_drawn(*strokes(page, "Policy")))  # noqa: B023
