@@ -41,9 +41,10 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process with a pool of one worker, whose id it prints."""
     program = tmp_path / "command.py"
     program.write_text(textwrap.dedent("""
-        import os, sys, time
+        import faulthandler, os, sys, time
         from five.packed_agents.evaluation import worker_pool
         if __name__ == "__main__":
+            faulthandler.dump_traceback_later(60, exit=True)  # a command that hangs says where
             try:
                 with worker_pool(1) as workers:
                     print(workers.submit(os.getpid).result(), flush=True)
@@ -72,7 +73,7 @@ def test_interrupted_workers_print_nothing(command: "subprocess.Popen[bytes]") -
     assert command.stdout is not None and command.stderr is not None
     command.stdout.readline()
     os.killpg(command.pid, signal.SIGINT)
-    assert command.wait(120) == 130 and command.stderr.read() == b""
+    assert (command.wait(120), command.stderr.read()) == (130, b"")
 
 
 def is_running(pid: int) -> bool:
