@@ -322,6 +322,23 @@ def test_short_interruption_is_waited_for(database: redis.Redis, store_config: S
     assert store.head() == 0 and len(uploads) == 3
 
 
+def test_contents_lost_before_the_record_are_uploaded_again(store: ParameterStore, database: redis.Redis,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replica that takes over has not received the contents when the record is written."""
+    flip, lost = store._flip, []
+
+    def fail_over(version: int, *arguments: Any) -> None:
+        if not lost:
+            lost.append(version)
+            database.flushall()
+        flip(version, *arguments)
+
+    monkeypatch.setattr(store, "_flip", fail_over)
+    store.publish(1, tensors(1), {})
+    assert lost == [1]
+    same(store.fetch(1)[0], tensors(1))
+
+
 def test_pauses_between_attempts_grow_to_two_seconds(database: redis.Redis, store_config: StoreConfig,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     now, pauses = [0.0], []

@@ -75,6 +75,9 @@ class ParameterStore:
         def attempt() -> VersionRecord:
             self._upload_version(ready)
             self._flip(version, ready.digest, ready.record(), fencing_token)
+            if self._contents.manifest(version, ready.digest) is None:
+                raise redis.ConnectionError(
+                    f"Redis lost the contents of version {version} before its record was written: it failed over")
             for lost in self._recent.lost(version, self.records_of):
                 self._flip(*lost, fencing_token)  # writes the record; the head stays
                 if self._archive is not None:
