@@ -41,14 +41,14 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process with a pool of one worker, whose id it prints."""
     program = tmp_path / "command.py"
     program.write_text(textwrap.dedent("""
-        import faulthandler, os, sys, time
+        import os, sys, time
         from five.packed_agents.evaluation import worker_pool
         if __name__ == "__main__":
-            faulthandler.dump_traceback_later(60, exit=True)  # a command that hangs says where
             try:
                 with worker_pool(1) as workers:
                     print(workers.submit(os.getpid).result(), flush=True)
-                    time.sleep(600)
+                    while True:  # Python notices a signal just before a sleep only after it
+                        time.sleep(0.1)
             except KeyboardInterrupt:
                 sys.exit(130)
         """), encoding="utf-8")
