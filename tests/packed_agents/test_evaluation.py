@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -47,8 +48,7 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             try:
                 with worker_pool(1) as workers:
                     print(workers.submit(os.getpid).result(), flush=True)
-                    while True:  # Python notices a signal just before a sleep only after it
-                        time.sleep(0.1)
+                    time.sleep(600)
             except KeyboardInterrupt:
                 sys.exit(130)
         """), encoding="utf-8")
@@ -72,8 +72,12 @@ def test_interrupted_workers_print_nothing(command: "subprocess.Popen[bytes]") -
     """Ctrl-C reaches every process of the terminal's foreground group."""
     assert command.stdout is not None and command.stderr is not None
     command.stdout.readline()
-    os.killpg(command.pid, signal.SIGINT)
-    assert (command.wait(120), command.stderr.read()) == (130, b"")
+    for _ in range(4):  # Python misses one in a hundred, as soon as it has printed
+        os.killpg(command.pid, signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            command.wait(15)
+            break
+    assert (command.wait(30), command.stderr.read()) == (130, b"")
 
 
 def is_running(pid: int) -> bool:
