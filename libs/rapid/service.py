@@ -64,7 +64,7 @@ class Service(StandaloneService[C]):
         self.file_config = config
         self.record = RunRecord()
         self.folder = folder
-        # The pods of the others may lack the credentials, without which a store cannot be opened.
+        # Pods of the services without blobs may lack the credentials, and a store cannot be opened without them.
         self._blobs = None if kind in WITHOUT_BLOBS else BlobStore(config.blobs.url or str(folder / "blobs"))
         most = MAX_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)

@@ -62,7 +62,8 @@ class GameStarter:
     async def abandon(self, step: int, games: Ints) -> None:
         """Abandon games that cannot continue, with their unsent steps, and start others.
 
-        Retry while the games' server is unavailable, until the gate stops. If all slots start anew, stagger them.
+        Retry while the games' server is unavailable, until the gate stops. If all games are
+        abandoned, stagger the new ones.
         """
         self.progress.abandoned_games += len(games)
         pause = FIRST_PAUSE_SECONDS

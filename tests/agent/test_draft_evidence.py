@@ -29,7 +29,7 @@ def test_pairs_are_counted_by_side() -> None:
 
 
 def test_pair_of_both_teams_counts_once_a_game() -> None:
-    """As in a pool that is too small for two teams, or in a mirror match."""
+    """A mirror match has such pairs, and so does a hero pool that is too small for two teams."""
     evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [1, 0]))
     evidence.add(game([0, 1], [1, 2]))

@@ -72,7 +72,7 @@ def test_interrupted_workers_print_nothing(command: "subprocess.Popen[bytes]") -
     """Ctrl-C reaches every process of the terminal's foreground group."""
     assert command.stdout is not None and command.stderr is not None
     command.stdout.readline()
-    for _ in range(4):  # Python misses one in a hundred, as soon as it has printed
+    for _ in range(4):  # one in a hundred right after the print has no effect; the cause is unknown
         os.killpg(command.pid, signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             command.wait(15)
