@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from five.services.inference import models as module
-from five.services.inference.__main__ import why_not_ready
 from five.services.inference.models import Models, ResidentVersion, VersionNotFound, VersionUnavailable
 from tests.services.counting import CountingBuilder, Versions
 from tests.waiting import eventually
@@ -331,29 +330,6 @@ def test_watcher_loads_a_version_when_woken_and_survives_an_unavailable_store(st
     began = time.monotonic()
     models.close()
     assert time.monotonic() - began < 60.0  # it does not wait for the next poll
-
-
-def test_failed_load_of_the_first_version_is_reported() -> None:
-    versions, builder = Versions(), CountingBuilder()
-    models = Models(versions, builder, past_bytes=2, poll_seconds=0.005)
-    load, failing = builder.load, [True]
-
-    def sometimes(*arguments: Any) -> None:
-        if failing:
-            raise ValueError("the model configuration changed")
-        load(*arguments)
-
-    builder.load = sometimes  # type: ignore[method-assign]
-    assert why_not_ready(models) == "no version has been loaded yet"
-    models.start()
-    try:
-        versions.publish(0)
-        says = "no version could be loaded yet: ValueError: the model configuration changed"
-        eventually(lambda: why_not_ready(models) == says)
-        failing.clear()
-        eventually(lambda: why_not_ready(models) == "" == models.failure, 60.0)
-    finally:
-        models.close()
 
 
 def test_only_a_newer_version_waits_for_the_load_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
