@@ -1,22 +1,51 @@
 """Configuration of an ablation: variants on an experiment's configuration."""
 
+import itertools
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from five.ablation import experiment
 from five.ablation.experiment import ExperimentConfig, read_file
+from five.ablation.factorial import MAX_FACTORS, combinations
 from five.run.config import RunConfig
 from five.run.load import ConfigError, rename
 
 
 class AblationConfig(ExperimentConfig):
-    """Configuration of an ablation. Keys of each variant are paths of the run's configuration (a.b.c)."""
+    """Configuration of an ablation. Keys of each variant and factor are paths of the run's configuration (a.b.c)."""
 
-    variants: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each variant by name; the "
-                                                "first one is the baseline.")
+    # Results depend on the variants that the factors make.
+    LABELS: ClassVar[frozenset[str]] = ExperimentConfig.LABELS | {"factors"}
+
+    variants: dict[str, dict[str, Any]] = Field({}, description="Overrides of each variant by name; the first one is "
+                                                "the baseline.")
+    factors: dict[str, dict[str, Any]] = Field({}, description="In place of variants: overrides of each factor by "
+                                               "name. The variants are combinations of factors, each factor in half "
+                                               "of them.")
+
+    @model_validator(mode="after")
+    def _combine_factors(self) -> Self:
+        if not self.factors:
+            if not self.variants:
+                raise ValueError("variants or factors must have an entry")
+            return self
+        if len(self.factors) > MAX_FACTORS:
+            raise ValueError(f"factors has {len(self.factors)} entries; at most {MAX_FACTORS} are compared at once")
+        for (first, values), (second, others) in itertools.combinations(self.factors.items(), 2):
+            for key, other in itertools.product(values, others):
+                if f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}."):
+                    raise ValueError(f"factors.{first}.{key} and factors.{second}.{other} set the same values: in runs "
+                                     "with both, one would have no effect")
+        combined = {"-".join(names) or Path(self.preset).stem:
+                    {key: value for name in names for key, value in self.factors[name].items()}
+                    for names in combinations(list(self.factors))}
+        if self.variants and self.variants != combined:
+            raise ValueError("variants and factors exclude each other: remove one")
+        self.__dict__["variants"] = combined  # the model is frozen
+        return self
 
     @property
     def baseline(self) -> str:

@@ -7,12 +7,13 @@ from functools import partial
 
 from five.ablation.comparison import AXES, Axis, common_range, mean, mean_between, metric_at
 from five.ablation.config import AblationConfig
+from five.ablation.effects import effects
 from five.ablation.results import AblationResults, EvaluatedVersion, TrialRun
 from five.ablation.speedup import AROUND, levels, speedup
 from five.agent.ratings import RANDOM
 
 EASY = "scripted-easy"
-RATING, HITS = "TrueSkill", "last hits a minute"
+RATING, HITS, BOTS_OWN = "TrueSkill", "last hits a minute", "the bot's"
 HIGH_LOAD = 2.0  # load average for each processor of the machine
 OWN_SHARE = 0.9  # least share of its processors that a run uses on an idle machine
 
@@ -54,10 +55,25 @@ class ResultTable:
 
 def tables(config: AblationConfig, results: AblationResults, processors: int = 0) -> list[ResultTable]:
     """Return all tables. ``processors`` of the machine; 0 if unknown."""
-    found = [common_point_table(config, results, "versions"), common_point_table(config, results, "samples"),
-             final_table(config, results), speedup_table(config, results), training_table(config, results),
-             bots_table(results), conditions_table(results, processors)]
+    found = [effects_table(config, results), common_point_table(config, results, "versions"),
+             common_point_table(config, results, "samples"), final_table(config, results),
+             speedup_table(config, results), training_table(config, results), bots_table(results),
+             conditions_table(results, processors)]
     return [table for table in found if table.rows]
+
+
+def effects_table(config: AblationConfig, results: AblationResults) -> ResultTable:
+    """Return the table of what each factor adds to the metrics of the runs' last versions; no rows without factors."""
+    runs = list(results.all())
+    columns = [(title, _at_last_version(metric)) for title, metric in _metrics(config) if title != BOTS_OWN]
+    columns += _scores(config)
+    found = [effects(config, runs, metric) for _, metric in columns]
+    rows = [[name, *(str(column[name]) for column in found)] for name in config.factors]
+    return ResultTable("Effects", ["factor", *(title for title, _ in columns)], rows, [
+        f"What the change of each factor adds, with its 95 % interval, after {config.minutes:g} minutes. Every factor "
+        "is changed in half of the runs, and all runs estimate every effect. This is a mean over the other factors, "
+        "both as they are and changed; it contains no interaction of two factors while all runs have finished."
+        f"{_statistics_note(config)}"])
 
 
 def common_point_table(config: AblationConfig, results: AblationResults, name: str) -> ResultTable:
@@ -84,8 +100,7 @@ def final_table(config: AblationConfig, results: AblationResults) -> ResultTable
     samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number)), ("minutes", lambda run: run.last.minutes)]
     columns += [(title, _at_last_version(metric)) for title, metric in _metrics(config)]
-    columns += [(f"score against {bot}", _at_last_version(partial(EvaluatedVersion.score, opponent=bot)))
-                for bot in config.evaluation.against]
+    columns += _scores(config)
     notes = [AXIS_NOTES["wall clock"] + _statistics_note(config), LAST, METHOD]
     left_out = [name for name in ("versions", "samples") if not _has_common_point(results, name)]
     if left_out:
@@ -150,9 +165,14 @@ def _metrics(config: AblationConfig) -> list[tuple[str, Metric]]:
     if bot is not None:
         theirs = "opponent_statistics"
         found += [(HITS, lambda v: v.last_hits(bot)),
-                  ("the bot's", lambda v: v.last_hits(bot, theirs)),
-                  ("net worth", lambda v: v.net_worth(bot)), ("the bot's", lambda v: v.net_worth(bot, theirs))]
+                  (BOTS_OWN, lambda v: v.last_hits(bot, theirs)),
+                  ("net worth", lambda v: v.net_worth(bot)), (BOTS_OWN, lambda v: v.net_worth(bot, theirs))]
     return found
+
+
+def _scores(config: AblationConfig) -> list[Column]:
+    return [(f"score against {bot}", _at_last_version(partial(EvaluatedVersion.score, opponent=bot)))
+            for bot in config.evaluation.against]
 
 
 def _at_point(axis: Axis, point: float, metric: Metric) -> Callable[[TrialRun], float]:
