@@ -47,6 +47,14 @@ def test_key_of_the_reference() -> None:
     assert KEYS["game.runes"].source == OWN
 
 
+def test_sections_of_one_class_have_their_own_meanings() -> None:
+    meanings = {section.path: section.meaning for section in reference()}
+    schedules = [text for path, text in meanings.items() if path.startswith("schedules.") and "ramps" not in path]
+    assert len(set(schedules)) == len(schedules) > 5
+    assert meanings["schedules.scripted_bot"].startswith("Which of services.rollout.scripted_bots")
+    assert meanings["buffer"].startswith("Sample buffer")
+
+
 def test_types_and_values_as_text() -> None:
     assert type_of(tuple[int, ...]) == "list of integer"
     assert type_of(dict[str, float]) == "mapping of text to number"

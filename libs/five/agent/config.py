@@ -112,8 +112,7 @@ class RampConfig(Section):
 
 
 class ScheduleConfig(Section):
-    """Hyperparameter as a function of the training progress: ``initial`` until the first ramp, then piecewise linear.
-    """
+    """Schedule of a hyperparameter: ``initial`` until the first ramp, then piecewise linear in training progress."""
 
     initial: float = Field(description="Value before any ramp.")
     ramps: tuple[RampConfig, ...] = Field((), strict=False,
@@ -151,20 +150,20 @@ class SchedulesConfig(Section):
         ScheduleConfig(initial=0.0), description="Share of new games that are played against a scripted bot "
         "(services.rollout.scripted_bots) instead of a version.")
     scripted_bot: ScheduleConfig = Field(
-        ScheduleConfig(initial=-1.0), description="Position of the bot of these games in "
-        "services.rollout.scripted_bots, from 0 on. Between two positions both bots play, the nearer one more often: "
-        "at 0.25 the first plays 75 % of the games. Below 0 all bots play equally often.")
+        ScheduleConfig(initial=-1.0), description="Which of services.rollout.scripted_bots plays the games against "
+        "scripted bots, by position from 0 on. Between two positions both bots play, the nearer one more often: at "
+        "0.25 the first plays 75 % of the games. Below 0 all bots play equally often.")
     game_seconds: ScheduleConfig = Field(
         ScheduleConfig(initial=MAX_GAME_SECONDS), description="Game time at which a new game is cut, at the end of a "
-        "sample; as long after its start where a game begins in the middle. A cut game is not drawn: it has no "
-        "outcome, and values continue it. From game.max_game_seconds on no game is cut.")
+        "sample. A game that begins in the middle is cut this long after its start. A cut game is not drawn: it has "
+        "no outcome, and its returns end with the value head's estimate. From game.max_game_seconds on no game is cut.")
     middle_fraction: ScheduleConfig = Field(
         ScheduleConfig(initial=0.0), description="Share of new games that begin in the middle: from a snapshot of an "
         "earlier game of the same process (services.rollout.snapshots), with a new random state. They do not count "
         "for opponents' qualities and statistics of games. With services.rollout.environment remote it needs "
         "services.rollout.snapshot_bots.")
     building_health: ScheduleConfig = Field(
-        ScheduleConfig(initial=1.0), description="Factor of the health of standing buildings where a game begins in "
+        ScheduleConfig(initial=1.0), description="Factor on the health of standing buildings in games that begin in "
         "the middle.")
 
     @model_validator(mode="after")

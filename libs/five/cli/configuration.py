@@ -10,7 +10,7 @@ from five.run.reference import KeyReference, SectionReference, reference
 
 
 def config(key: str, as_json: bool) -> int:
-    """Print a key or a section's keys. Return the exit status. Raises ConfigError for an unknown key."""
+    """Print a key, or a section's meaning and keys. Return the exit status. Raises ConfigError for an unknown key."""
     sections = reference({name: load(name) for name in presets()})
     keys = select_keys(sections, key)
     if as_json:
@@ -18,7 +18,7 @@ def config(key: str, as_json: bool) -> int:
     elif len(keys) == 1:
         print(describe_key(keys[0]))
     else:
-        print("\n".join(list_keys(keys)))
+        print("\n".join([*(section.meaning for section in sections if section.path == key), *list_keys(keys)]))
     return 0
 
 

@@ -5,6 +5,7 @@
 
 import types
 import typing
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
@@ -80,11 +81,14 @@ class SectionReference:
 def reference(presets: Mapping[str, RunConfig] | None = None) -> list[SectionReference]:
     """Return every section in order of the classes; each key is in exactly one. ``presets``: configurations by name."""
     trees = {name: config.model_dump(mode="json", by_alias=True) for name, config in (presets or {}).items()}
-    return list(_sections(RunConfig, "", RunConfig().model_dump(mode="json", by_alias=True), trees))
+    default = RunConfig().model_dump(mode="json", by_alias=True)
+    return list(_sections(RunConfig, "", _text_of(RunConfig), default, trees))
 
 
-def _sections(kind: type[BaseModel], path: str, default: Any, trees: Mapping[str, Any]) -> Iterator[SectionReference]:
+def _sections(kind: type[BaseModel], path: str, meaning: str, default: Any,
+              trees: Mapping[str, Any]) -> Iterator[SectionReference]:
     keys, below = [], []
+    used = Counter(_section_of(info.annotation)[0] for info in kind.model_fields.values())
     for name, info in kind.model_fields.items():
         key = f"{path}.{info.alias or name}".lstrip(".")
         section, many = _section_of(info.annotation)
@@ -96,10 +100,17 @@ def _sections(kind: type[BaseModel], path: str, default: Any, trees: Mapping[str
         if section is not None:
             # An item of a list, or an absent section, has the defaults of its class.
             inside = value if isinstance(value, dict) else None
-            below.append((section, f"{key}[]" if many else key, inside, under if inside is not None else {}))
-    yield SectionReference(path, " ".join((kind.__doc__ or "").split()), tuple(keys))
-    for section, at, value, under in below:
-        yield from _sections(section, at, value, under)
+            words = _text_of(section)
+            if used[section] > 1:  # the class does not say what this one of its sections is
+                words = f"{info.description} {words}"
+            below.append((section, f"{key}[]" if many else key, words, inside, under if inside is not None else {}))
+    yield SectionReference(path, meaning, tuple(keys))
+    for section, at, words, value, under in below:
+        yield from _sections(section, at, words, value, under)
+
+
+def _text_of(kind: type[BaseModel]) -> str:
+    return " ".join((kind.__doc__ or "").split())
 
 
 def _key(kind: type[BaseModel], path: str, info: FieldInfo, value: Any, known: bool,
