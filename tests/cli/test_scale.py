@@ -78,7 +78,7 @@ def test_speed_inputs_match_the_speed_page() -> None:
     kilobytes, megabytes = rows["bytes of a segment (16 samples; `laptop-1v1`: 8)"]
     assert laptop.segment_bytes == pytest.approx(kilobytes * 1e3, rel=0.02)
     assert papers.segment_bytes == pytest.approx(megabytes * 1e6, rel=0.02)
-    assert f"| all as changes | {inputs.SEGMENT_STEP_5V5.value:,.0f} |" in page
+    assert f"has {inputs.SEGMENT_STEP_5V5.value:,.0f} bytes" in page
     assert {f.source for f in inputs.FIGURES} == {"bench", "speed", "here", "paper", "assumed"}
 
 
