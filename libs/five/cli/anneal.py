@@ -46,7 +46,7 @@ def add_arguments(commands: Any) -> None:
     start.add_argument("--reason", default="", help="reason, stored with the operation")
     verb("status", "print the share, the guard's evidence and verdict, and its error rates")
     share = verb("share", "set the share of games and hold it")
-    share.add_argument("share", type=float, help="0 to 1")
+    share.add_argument("share", type=float, help="share of games that have the change, 0 to 1")
     for name in VERBS:
         command = verb(name, _WORDS[name])
         if name == "revert":

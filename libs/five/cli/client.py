@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", type=int, default=-1, help="version of the run; by default the newest")
     parser.add_argument("--side", choices=SIDES, default="radiant", help="side that the agent plays; the client's own "
                         "bots play the other")
-    parser.add_argument("--games", type=numbers.games, default=1)
+    parser.add_argument("--games", type=numbers.games, default=1, help="games to play")
     parser.add_argument("--restarts", type=numbers.integer(0), default=2, help="failures of the client after which a "
                         "game begins again")
     parser.add_argument("--seed", type=numbers.seed, default=0, help="seed of the agent's choices and heroes")

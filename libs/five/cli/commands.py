@@ -75,8 +75,8 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--version", type=int, default=-1, help="version to play; by default the newest")
     evaluate.add_argument("--against", default="scripted", help="opponent: random, scripted-easy, scripted, "
                           "scripted-hard, a version, or a packed agent, which plays in this process")
-    evaluate.add_argument("--games", type=numbers.games, default=100)
-    evaluate.add_argument("--seed", type=numbers.seed, default=0)
+    evaluate.add_argument("--games", type=numbers.games, default=100, help="games to play, with sides swapped")
+    evaluate.add_argument("--seed", type=numbers.seed, default=0, help="seed of the games")
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
 
     choice = evaluate.add_mutually_exclusive_group()
@@ -93,11 +93,11 @@ def parser() -> argparse.ArgumentParser:
 
     playing = commands.add_parser("games", help="play the game's bots against each other and print statistics of "
                                   "their games")
-    playing.add_argument("first", nargs="?", default="scripted-hard", help="random, scripted-easy, scripted or "
-                         "scripted-hard")
-    playing.add_argument("second", nargs="?", default="scripted-hard")
-    playing.add_argument("--games", type=numbers.integer(0), default=20)
-    playing.add_argument("--seed", type=numbers.seed, default=0)
+    playing.add_argument("first", nargs="?", default="scripted-hard", help="one bot: random, scripted-easy, scripted "
+                         "or scripted-hard")
+    playing.add_argument("second", nargs="?", default="scripted-hard", help="the other bot")
+    playing.add_argument("--games", type=numbers.integer(0), default=20, help="games to play")
+    playing.add_argument("--seed", type=numbers.seed, default=0, help="seed of the games")
     playing.add_argument("--quick", action="store_true", help="play one against one in the middle lane: minutes a game")
     playing.add_argument("--threads", type=numbers.threads, default=0, help="threads; by default one a core")
     playing.add_argument("--log", type=Path, metavar="FILE", help="append each game to this file and print statistics "
@@ -126,7 +126,7 @@ def parser() -> argparse.ArgumentParser:
     watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
     watch.add_argument("replay", nargs="?", help="replay file; by default the newest of a run")
     watch.add_argument("--run", help="run whose newest replay is rendered; by default the last run")
-    watch.add_argument("--agent", help=f"render the replay of a packed agent: {agents.HELP}")
+    watch.add_argument("--agent", help="render the replay of this packed agent (name or folder)")
     watch.add_argument("--out", help="output file (.gif or .mp4); by default the replay's name with .mp4")
     watch.add_argument("--speed", type=numbers.positive(), default=8.0, help="game seconds a second of film")
     watch.add_argument("--seconds", type=numbers.positive(), help="longest length of the film")

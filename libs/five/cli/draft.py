@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from five.agent.draft.pick_order import DraftError
 from five.cli import numbers
-from five.cli.agents import HELP
 from five.cli.run_selection import add_address, controller_of, require_agent_alone
 from five.local.rest_client import ControllerClient
 from five.local.run_folder import find_run
@@ -23,7 +22,7 @@ Arguments = argparse.Namespace
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_address(parser)
-    parser.add_argument("--agent", help=f"win head of a packed agent: {HELP}")
+    parser.add_argument("--agent", help="use the win head of this packed agent (name or folder)")
     parser.add_argument("--version", type=int, default=-1, help="version whose win head is used; by default the newest "
                         "table's, otherwise the newest archived")
     for team in ("radiant", "dire"):

@@ -183,8 +183,8 @@ def _matches(parser: argparse.ArgumentParser) -> None:
     play.add_argument("--version", type=int, default=-1, help="version to play (by default the newest)")
     play.add_argument("--against", default="scripted", help="opponent: random, scripted-easy, scripted, "
                       "scripted-hard, or a version")
-    play.add_argument("--games", type=int, default=20)
-    play.add_argument("--seed", type=int, default=0)
+    play.add_argument("--games", type=int, default=20, help="games to play")
+    play.add_argument("--seed", type=int, default=0, help="seed of the games")
     play.add_argument("--replay", action="store_true", help="record the first game")
     _dry_run(play)
     for name, words in (("show", "print the state of a match"), ("cancel", "cancel a match")):

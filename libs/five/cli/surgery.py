@@ -67,7 +67,7 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
         verbs.choices[name].add_argument("--dry-run", action="store_true", help="report what would happen, without "
                                          "doing it")
 
-    rehearse = verb("rehearse", "try a plan on a fork of a local run and play the result against the version before; "
+    rehearse = verb("rehearse", "try a plan on a fork of a local run and play the result against the previous version; "
                     "in this process, or with --ask or --url in that of `five train`")
     rehearse.add_argument("plan", metavar="FILE", help="plan file")
     rehearse.add_argument("--versions", type=numbers.games, default=10, help="versions to learn after the warm-up")
