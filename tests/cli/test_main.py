@@ -1,8 +1,10 @@
 """The command line."""
 
 import os
+import select
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,20 @@ def test_closed_pipe_is_not_an_error() -> None:
     assert program.stdout is not None and program.stderr is not None
     program.stdout.close()
     assert program.wait(60) == 1 and program.stderr.read() == b""
+
+
+def test_lines_reach_a_pipe_before_the_command_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`five play --agent` prints the link to its page and serves it until Ctrl-C."""
+    read, write = os.pipe()
+    received: list[bytes] = []
+
+    def serve(arguments: object) -> int:
+        print("the link")
+        received.append(os.read(read, 100) if select.select([read], [], [], 0)[0] else b"")
+        return 0
+
+    monkeypatch.setattr(commands, "run", serve)
+    with open(write, "w", encoding="utf-8") as pipe, redirect_stdout(pipe):
+        assert main(["agents"]) == 0
+    os.close(read)
+    assert received == [b"the link\n"]

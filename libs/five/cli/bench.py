@@ -54,7 +54,7 @@ def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequen
         selected = (preset, overrides) if what != "all" or takes_presets(benchmark) else (None, ())
         found: list[results.BenchmarkRow] = benchmark.measure(size_of(name, benchmark, *selected))
         if not as_json:
-            print(results.as_text(found), end="\n\n", flush=True)
+            print(results.as_text(found), end="\n\n")
         rows += found
     if as_json:
         print(results.as_json(rows))

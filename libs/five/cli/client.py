@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     require_agent_alone(arguments)
     installation = find_installation(arguments.dota)
-    print(f"client {installation.version} of {installation.date} in {installation.game}", flush=True)
+    print(f"client {installation.version} of {installation.date} in {installation.game}")
     if arguments.agent or arguments.run:
         return _play(arguments, installation)
     return _check(arguments, installation)
@@ -68,7 +68,7 @@ def _check(arguments: argparse.Namespace, installation: "Installation") -> int:
     options = SessionOptions({2: "agent", 3: "agent"}, HEROES,
                              ClientOptions(timescale=arguments.timescale, ports=(radiant, dire)))
     with Session(installation, options, arguments.files) as session:
-        check = run_check(session, arguments.seconds, lambda line: print(line, flush=True))
+        check = run_check(session, arguments.seconds, print)
     for problem in check.problems:
         print(f"five client: {problem}", file=sys.stderr)
     print(f"{check.frames} world states in {check.game_seconds:.1f} game seconds, at most {check.largest} bytes: "
@@ -100,8 +100,7 @@ def _play(arguments: argparse.Namespace, installation: "Installation") -> int:
         players()  # before the client starts, which takes minutes
     except ValueError as error:
         raise RuntimeError(str(error)) from None
-    winners = play_games(lambda: Session(installation, options), players, arguments.games, arguments.restarts,
-                         lambda line: print(line, flush=True))
+    winners = play_games(lambda: Session(installation, options), players, arguments.games, arguments.restarts, print)
     print(f"Radiant won {winners.count(2)} of {len(winners)} games")
     return 0
 

@@ -15,8 +15,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     It is 2 after an expected failure, which is printed as one line, and 128 and the signal's number after an interrupt.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal may lack characters of names and tables
-            stream.reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal may lack characters of names and tables. The reader of a pipe waits for each line.
+            stream.reconfigure(errors="replace", line_buffering=True)
     command = "five"
     try:
         with default_action():

@@ -233,13 +233,13 @@ def _show_events(controller: ControllerClient, arguments: Arguments) -> None:
         return
     for kind, data in controller.follow():
         if arguments.json:
-            print(json.dumps({"kind": kind, "data": data}), flush=True)
+            print(json.dumps({"kind": kind, "data": data}))
         elif kind == "event":
-            print("  ".join(_format_cell(name, data[name]) for name in columns[1:]), flush=True)
+            print("  ".join(_format_cell(name, data[name]) for name in columns[1:]))
         elif kind == "version":
-            print(f"{_format_cell('at', data['at'])}  version {data['values'].get('version')}", flush=True)
+            print(f"{_format_cell('at', data['at'])}  version {data['values'].get('version')}")
         elif data is not None:
-            print(f"{_format_cell('at', data['since'])}  {data['status']} ({data['who']}) {data['reason']}", flush=True)
+            print(f"{_format_cell('at', data['since'])}  {data['status']} ({data['who']}) {data['reason']}")
 
 
 def _show_series(controller: ControllerClient, arguments: Arguments) -> None:
