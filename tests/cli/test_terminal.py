@@ -59,9 +59,26 @@ def test_lines_reach_the_stream_unwrapped() -> None:
     with Terminal(opened(write)) as terminal:
         terminal.say("[" + "x" * 300 + "] ±")
         terminal.say("run [bold]trial[/bold]", markup=True)
+        terminal.say("cluster.py:100: no emoji")
     os.close(write)
     with open(read, encoding="utf-8") as pipe:
-        assert pipe.read() == "[" + "x" * 300 + "] ±\nrun trial\n"
+        assert pipe.read() == "[" + "x" * 300 + "] ±\nrun trial\ncluster.py:100: no emoji\n"
+
+
+@pytest.mark.parametrize(("environment", "on_terminal", "draws"), [
+    ({"TERM": "xterm"}, True, True), ({"TERM": "xterm", "NO_COLOR": "1"}, True, True), ({"TERM": "dumb"}, True, False),
+    ({"TERM": "xterm", "FORCE_COLOR": "1"}, False, False)])
+def test_panel_needs_a_terminal_that_redraws(environment: dict[str, str], on_terminal: bool, draws: bool,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    read, write = pty.openpty() if on_terminal else os.pipe()
+    with Terminal(opened(write)) as terminal:
+        assert terminal.is_terminal is draws
+    os.close(write)
+    os.close(read)
 
 
 def test_characters_that_the_encoding_lacks_are_replaced() -> None:

@@ -86,13 +86,13 @@ class Terminal:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = TolerantStream(sys.stdout if stream is None else stream)
-        self._console = Console(file=self._stream, highlight=False)  # type: ignore[arg-type]
+        self._console = Console(file=self._stream, highlight=False, emoji=False)  # type: ignore[arg-type]
         self._live: Live | None = None
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person sees the output on a terminal."""
-        return self._console.is_terminal
+        """Whether the output is a terminal that can redraw a panel. FORCE_COLOR makes no terminal of a file."""
+        return self._stream.isatty() and not self._console.is_dumb_terminal
 
     def say(self, text: str, style: str | None = None, markup: bool = False) -> None:
         """Print text. It is never wrapped, so that links stay whole."""
