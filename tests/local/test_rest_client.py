@@ -2,6 +2,7 @@
 that are no controller."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,6 +72,27 @@ def test_a_request_without_response_says_so(server: Restarting) -> None:
     assert isinstance(error.value, ApiError) and len(server.keys) == TRIES
 
 
+class Unavailable(Handler):
+    """Answers the first request with 503 and a date in Retry-After, as RFC 9110 allows."""
+
+    answered = False
+
+    def do_GET(self) -> None:
+        if Unavailable.answered:
+            self.respond(200, b"{}")
+        else:
+            Unavailable.answered = True
+            self.respond(503, b"", **{"Retry-After": "Mon, 30 Nov 2026 15:00:00 GMT"})
+
+
+def test_date_in_retry_after_is_a_short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Unavailable, "answered", False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unavailable) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        assert ControllerClient(f"http://127.0.0.1:{server.server_address[1]}", "token").get("status") == {}
+        server.shutdown()
+
+
 class Elsewhere(Handler):
     """Answers /v1/page with a page and redirects everything else, as a proxy does."""
 
@@ -108,3 +130,12 @@ def test_a_page_is_not_an_answer(elsewhere: ControllerClient) -> None:
 def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(ApiError, match="is not a controller's URL"):
         ControllerClient(url, "token")
+
+
+@pytest.mark.parametrize("proxy", ["host:port", "gopher://proxy:70", "socks5://proxy:1080"])
+def test_an_unusable_proxy_is_named(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)  # an optional package, which SOCKS needs
+    monkeypatch.setenv("all_proxy", proxy)
+    with pytest.raises(ApiError, match="a proxy in http_proxy, https_proxy or all_proxy cannot be used"):
+        ControllerClient("http://five.example.org:8080", "token")
+    ControllerClient("http://127.0.0.1:8080", "token")  # is reached without a proxy

@@ -38,7 +38,7 @@ class ControllerClient:
     """Client of a controller at ``url``, http(s)://host:port, with a token.
 
     Every change carries an idempotency key, so that it can be sent again if its response was lost. Raises ApiError for
-    an invalid URL.
+    an invalid URL, and for an unusable proxy in the environment.
     """
 
     def __init__(self, url: str, token: str, timeout: float = 35.0) -> None:
@@ -52,6 +52,8 @@ class ControllerClient:
             self._trust_env = not is_loopback(self.url)
         except (httpx.InvalidURL, ValueError) as error:
             raise ApiError(f"{url!r} is not a controller's URL: {error}") from None
+        if self._trust_env:
+            _require_usable_proxies()
 
     def get(self, path: str, **parameters: Any) -> Any:
         """Return the JSON of GET /v1/<path>. Parameters that are None are left out. Raises ApiError."""
@@ -135,7 +137,7 @@ class ControllerClient:
                 continue
             if answer.status_code != 503 or last:
                 break
-            time.sleep(min(float(answer.headers.get("Retry-After", 1)), LONGEST_PAUSE))
+            time.sleep(_retry_seconds(answer))
         if not answer.is_success:
             raise self._refusal(answer)
         return answer
@@ -166,6 +168,21 @@ def _json(answer: httpx.Response) -> Any:
     except ValueError:
         raise ApiError(f"{answer.request.method} {answer.request.url} was not answered with JSON: is this the "
                        "controller's address?") from None
+
+
+def _retry_seconds(answer: httpx.Response) -> float:
+    """Return the pause that a response asks for, `LONGEST_PAUSE` at most. A proxy may send a date, which counts as a
+    second."""
+    given = answer.headers.get("Retry-After", "")
+    return min(float(given), LONGEST_PAUSE) if given.isascii() and given.isdigit() else 1.0
+
+
+def _require_usable_proxies() -> None:
+    """Raise ApiError if httpx refuses a proxy of the environment, which it reads for each request."""
+    try:
+        httpx.Client().close()
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        raise ApiError(f"a proxy in http_proxy, https_proxy or all_proxy cannot be used: {error}") from None
 
 
 def is_loopback(url: str) -> bool:
