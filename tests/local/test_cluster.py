@@ -73,3 +73,8 @@ def test_free_ports_are_not_those_that_the_system_gives_out() -> None:
         with listen("127.0.0.1", 0) as other:
             assert max(ports) < other.getsockname()[1]
     assert free_ports(0) == []
+
+
+def test_address_of_another_machine_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"cannot listen on 203\.0\.113\.7 \(rpc\.listen_host\)"):
+        with_addresses(load("laptop-1v1", ["rpc.listen_host=203.0.113.7"]), tmp_path)

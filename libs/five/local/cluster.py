@@ -60,8 +60,12 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """Return ``count`` different ports of ``host`` that are free now, below the ephemeral ones (32768 or 49152 and up).
 
     A service binds its port later, and again at each restart. Meanwhile a page of metrics could get an ephemeral port.
-    Raises OSError if there are too few.
+    Raises OSError if there are too few, or if this machine cannot listen on ``host``.
     """
+    try:
+        listen(host, 0).close()
+    except OSError as error:
+        raise OSError(f"services cannot listen on {host} (rpc.listen_host): {error.strerror or error}") from None
     shuffled = random.SystemRandom().sample(range(15_000, 32_000), 17_000)
     ports = list(itertools.islice((port for port in shuffled if is_free(host, port)), count))
     if len(ports) < count:
@@ -160,12 +164,11 @@ class LocalCluster:
             folder.create()
             resolved = with_addresses(config, folder.path)
             save(resolved, folder.path / "cluster.yaml")
+            pages = free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host))
         except BaseException:
             lock.release()
             raise
-        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None, hurried),
-                      free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host)),
-                      lock, kinds)
+        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None, hurried), pages, lock, kinds)
         try:
             with interruptible():
                 cluster._start_stores(config, say)
