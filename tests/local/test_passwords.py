@@ -28,6 +28,14 @@ def test_every_user_has_a_lasting_password(passwords: Passwords, tmp_path: Path)
         passwords.login("dota_env")
 
 
+def test_damaged_passwords_are_replaced(passwords: Passwords, tmp_path: Path) -> None:
+    (tmp_path / "passwords.json").write_text("")  # the machine lost power
+    with pytest.raises(LookupError, match="`five train --resume` creates it"):
+        passwords.login("rollout")
+    passwords.create()
+    assert passwords.login("rollout").password
+
+
 def test_process_gets_only_its_own_password(passwords: Passwords) -> None:
     assert passwords.environment("dota_env", acl.ROLES) == {}
     rollout = passwords.environment("rollout", acl.ROLES)

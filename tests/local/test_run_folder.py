@@ -7,6 +7,8 @@ import pytest
 
 from five.local.passwords import Passwords
 from five.local.run_folder import ClusterInfo, RunFolder, RunUnavailable, find_run, free_name
+from five.local.run_origin import RunOrigin
+from five.run.load import load, save
 from rapid.rpc.access import Caller
 from rapid.rpc.callers import callers_text
 
@@ -77,6 +79,24 @@ def test_dead_cluster_is_not_running(tmp_path: Path) -> None:
     folder.announce(ClusterInfo(2**22 - 7, "http://x", "", "", ""))
     with pytest.raises(RunUnavailable, match="its process has died"):
         folder.cluster()
+    (folder.path / "cluster.json").write_text("")  # the machine lost power
+    with pytest.raises(RunUnavailable, match="--resume a"):
+        folder.cluster()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_files_for_a_resume_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a machine that loses power in the run's first half minute leaves them empty."""
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(Path(os.readlink(f"/proc/self/fd/{fd}"))))
+    folder = RunFolder(tmp_path / "a")
+    folder.create()
+    save(load("laptop-1v1"), folder.config)
+    RunOrigin("five train", "0123abc", 2).save(folder.origin)
+    Passwords(folder.path).create()
+    folder.announce(ClusterInfo(os.getpid(), "http://x", "", "", ""))
+    names = {path.name.removeprefix(".").split(".")[0] for path in synced}
+    assert {"config", "origin", "passwords", "cluster"} <= names
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from five.run.config import RunConfig
-from five.run.load import ConfigError, apply_overrides, load, presets, save
+from five.run.load import ConfigError, apply_overrides, load, load_stored, presets, save
 
 
 def test_presets_are_valid_and_named_like_their_files() -> None:
@@ -81,6 +81,13 @@ def test_saved_configuration_loads_equal(tmp_path: Path) -> None:
     config = load("rerun", ["seed=3"])
     save(config, tmp_path / "run.yaml")
     assert load(tmp_path / "run.yaml") == config
+
+
+def test_empty_stored_configuration_is_refused(tmp_path: Path) -> None:
+    """Otherwise a resumed run would have the defaults: the paper's game, and another name."""
+    (tmp_path / "config.yaml").write_text("")
+    with pytest.raises(ConfigError, match="config.yaml is empty"):
+        load_stored(tmp_path / "config.yaml")
 
 
 def write(folder: Path, text: str) -> Path:

@@ -72,7 +72,7 @@ class Passwords:
     def _read(self) -> dict[str, list[str]]:
         try:
             found: dict[str, list[str]] = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, json.JSONDecodeError):  # empty: the machine lost power before it was on disk
             return {}
         return found
 
@@ -85,6 +85,6 @@ def _new_password() -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file atomically, readable by its owner only."""
+    """Write a file atomically and to disk, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, text, 0o600)
+    replace_text(path, text, 0o600, sync=True)

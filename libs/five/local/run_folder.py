@@ -176,7 +176,7 @@ class RunFolder:
     def announce(self, cluster: ClusterInfo) -> None:
         """Write the addresses of the running cluster, and which process with its id it is, atomically."""
         process = {"machine": machine_id(), "started": started_at(cluster.pid)}
-        replace_text(self.path / "cluster.json", json.dumps({**asdict(cluster), **process}))
+        replace_text(self.path / "cluster.json", json.dumps({**asdict(cluster), **process}), sync=True)
 
     def withdraw(self) -> None:
         """Remove the addresses of the cluster, which has ended."""
@@ -189,7 +189,7 @@ class RunFolder:
             row = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
             machine, started = row.pop("machine", ""), row.pop("started", "")
             found = ClusterInfo(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
-        except FileNotFoundError:
+        except (FileNotFoundError, json.JSONDecodeError):  # empty: the machine lost power before it was on disk
             raise RunUnavailable(f"run {self.name!r} is not running; {again}") from None
         if not _is_alive(found.pid, machine, started):
             raise RunUnavailable(f"run {self.name!r} is not running, its process has died; {again}")

@@ -34,8 +34,8 @@ class RunOrigin:
         return f"{self.cores} cores, {', '.join(self.gpus) or 'no GPU'}"
 
     def save(self, path: Path) -> None:
-        """Write the origin as JSON, atomically."""
-        replace_text(path, json.dumps(asdict(self), indent=1) + "\n")
+        """Write the origin as JSON, atomically and to disk."""
+        replace_text(path, json.dumps(asdict(self), indent=1) + "\n", sync=True)
 
     @classmethod
     def load(cls, path: Path) -> "RunOrigin | None":

@@ -69,9 +69,12 @@ def load_stored(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
     """Return the configuration that a run stored in its folder. Keys that were renamed since are migrated, and numbers
     beyond this release's bounds are moved to them, with a warning for each.
 
-    Raises ConfigError as `load`, with the command that corrects a value; an old key among ``overrides`` is refused.
+    Raises ConfigError as `load`, with the command that corrects a value, and for an empty file; an old key among
+    ``overrides`` is refused.
     """
     stored, overrides = migrate(_read(path)), list(overrides)
+    if not stored:  # an earlier release did not write it to disk before the machine lost power
+        raise ConfigError(f"{path} is empty: copy a backup there, or start another run")
     moved, lines = move_to_bounds(stored)
     for line in lines:
         log.warning("%s: %s", path, line)
@@ -149,8 +152,8 @@ def type_hint(kind: str, given: object) -> str:
 
 
 def save(config: RunConfig, path: Path) -> None:
-    """Write the whole configuration as YAML, atomically."""
-    replace_text(path, yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    """Write the whole configuration as YAML, atomically and to disk."""
+    replace_text(path, yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False), sync=True)
 
 
 def explain(error: ValidationError, where: str) -> str:
