@@ -51,6 +51,11 @@ def test_overrides_do_not_change_their_argument() -> None:
     ("buffer.capacity_samples=4", ["buffer"]),
     ("game.heroes_per_team=3", ["hero_pool has 1 heroes, a team needs 3"]),
     ("store.archive_every=3", ["league.add_every_versions 10", "store.archive_every 3"]),
+    ("schedules.learning_rate=3", ["schedules.learning_rate 3: a section is expected, with keys such as initial, "]),
+    ("game=null", ["game null: a section is expected, with keys such as patch, mode, "]),
+    ("schedules.team_spirit.ramps=[{form: 0, to: 1, start: 0, length: 9}]", [
+        "schedules.team_spirit.ramps.0.form: unknown key; did you mean 'from'"]),
+    ("services.optimizer.device=gpu", ['services.optimizer.device "gpu": cpu, cuda, or cuda:N']),
     ("name=five.v2", ['name "five.v2": only lowercase letters, digits and "-" are allowed']),
 ])
 def test_invalid_value_is_refused_with_its_path(override: str, words: list[str]) -> None:

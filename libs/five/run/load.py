@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from five import yaml_core
 from five.run.config import RunConfig
+from five.run.reference import section_of
 from five.run.renamed_keys import migrate, refusal
 from five.run.stored_values import move_to_bounds
 from rapid.atomic_file import replace_text
@@ -26,9 +27,11 @@ from rapid.redaction import redact_tree
 log = logging.getLogger(__name__)
 
 _HERE = Path(__file__).resolve().parent
+SHOWN_KEYS = 5  # of a section that has another value
 # Allowed values of keys whose regular expression is hard to read.
 PATTERN_ERRORS = {"name": 'only lowercase letters, digits and "-" are allowed, 63 characters at most, no "-" at the '
-                          "start"}
+                          "start",
+                  "services.optimizer.device": "cpu, cuda, or cuda:N for the GPU of number N, is allowed"}
 
 
 class ConfigError(ValueError):
@@ -175,6 +178,9 @@ def explain(error: ValidationError, where: str) -> str:
             secret = isinstance(given, dict) or path.endswith(("url", "endpoint")) or "@" in str(given)
             value = "" if secret else f" {json.dumps(redact_tree(given), default=str)}"
             message = PATTERN_ERRORS.get(path) if problem["type"] == "string_pattern_mismatch" else None
+            if problem["type"] == "model_type":
+                keys = _keys_at(problem["loc"])[:SHOWN_KEYS]
+                message = f"a section is expected{', with keys such as ' if keys else ''}{', '.join(keys)}"
             message = message or problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
             lines.append(f"  {path}{value}: {message}{type_hint(problem['type'], given)}")
     return "\n".join(lines)
@@ -183,11 +189,14 @@ def explain(error: ValidationError, where: str) -> str:
 def _keys_at(path: tuple[int | str, ...]) -> list[str]:
     model: type[BaseModel] = RunConfig
     for part in path:
-        field = model.model_fields.get(str(part))
-        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+        if isinstance(part, int):
+            continue  # an item of a list, whose sections are already selected
+        field = model.model_fields.get(part)
+        section = None if field is None else section_of(field.annotation)[0]
+        if section is None:
             return []
-        model = field.annotation
-    return list(model.model_fields)
+        model = section
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _read(source: str | Path) -> dict[str, Any]:

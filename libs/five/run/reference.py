@@ -91,7 +91,7 @@ def _sections(kind: type[BaseModel], path: str, meaning: str, default: Any,
     used = Counter(_section_of(info.annotation)[0] for info in kind.model_fields.values())
     for name, info in kind.model_fields.items():
         key = f"{path}.{info.alias or name}".lstrip(".")
-        section, many = _section_of(info.annotation)
+        section, many = section_of(info.annotation)
         value = default.get(info.alias or name) if isinstance(default, dict) else None
         under = {preset: tree.get(info.alias or name) if isinstance(tree, dict) else None
                  for preset, tree in trees.items()}
@@ -127,12 +127,12 @@ def _key(kind: type[BaseModel], path: str, info: FieldInfo, value: Any, known: b
                         info.description or "", source, f"{kind.__module__}.{kind.__name__}", others)
 
 
-def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """Return the section class within a type, and whether it is in a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for inner in get_args(annotation):
-        found, _ = _section_of(inner)
+        found, _ = section_of(inner)
         if found is not None:
             return found, get_origin(annotation) in (list, tuple)
     return None, False
