@@ -76,6 +76,11 @@ def test_unknown_preset_suggests_a_known_one() -> None:
         load("laptop-1v")
 
 
+def test_unreadable_file_is_refused() -> None:
+    with pytest.raises(ConfigError, match="^a+: File name too long$"):
+        load("a" * 300)
+
+
 def test_file_without_a_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("- 1\n")
     with pytest.raises(ConfigError, match="mapping"):

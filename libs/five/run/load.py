@@ -202,12 +202,14 @@ def _keys_at(path: tuple[int | str, ...]) -> list[str]:
 def _read(source: str | Path) -> dict[str, Any]:
     known = presets()
     path = known.get(str(source)) or Path(source)
-    if not path.is_file():
-        close = difflib.get_close_matches(str(source), known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
-        raise ConfigError(f"{source}: no preset and no file has this name; {hint}")
     try:
+        if not path.is_file():
+            close = difflib.get_close_matches(str(source), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
+            raise ConfigError(f"{source}: no preset and no file has this name; {hint}")
         tree = yaml_core.load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{source}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     if tree is None:
