@@ -19,7 +19,8 @@ from five.run.load import ConfigError
     "train --minutes 0", "train --minutes -1", "train --minutes nan", "train --minutes inf", "train --minutes x",
     "train --seed -1", "train --seed 99999999999999999999999", "train --seed 1_0", "train --seed 1.0",
     "eval --games 0", "eval --seed -1", "games --games -1", "games --threads 100000", "ladder --games -2",
-    "watch --speed 0", "watch --seconds nan", "surgery rehearse plan.yaml --games 0", "draft --threads 0"])
+    "eval --version -2", "draft --version -2", "watch --speed 0", "watch --seconds nan",
+    "surgery rehearse plan.yaml --games 0", "draft --threads 0"])
 def test_unusable_number_is_refused_with_its_option(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(words.split())

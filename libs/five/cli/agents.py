@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pack = verbs.add_parser("pack", help="pack a version of a run of this machine as a folder that needs no run")
     pack.add_argument("run", metavar="RUN", help="name of the run")
     pack.add_argument("--name", required=True, help="name of the agent: lowercase letters, digits and dashes")
-    pack.add_argument("--version", type=int, default=-1, help="archived version; by default the newest")
+    pack.add_argument("--version", type=numbers.version, default=-1, help="archived version; by default the newest")
     pack.add_argument("--weakness", action="append", required=True, metavar="TEXT",
                       help="known weakness, for the card; may be repeated")
     pack.add_argument("--games", type=numbers.integer(1, MOST_GAMES), default=0, help="evaluation games against each "

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="folder \"dota 2 beta\" of a Steam library")
     parser.add_argument("--agent", help=f"{HELP}; without an agent or a run the client is only checked")
     parser.add_argument("--run", help="name of a run of this machine whose version plays")
-    parser.add_argument("--version", type=int, default=-1, help="version of the run; by default the newest")
+    parser.add_argument("--version", type=numbers.version, default=-1, help="version of the run; by default the newest")
     parser.add_argument("--side", choices=SIDES, default="radiant", help="side that the agent plays; the client's own "
                         "bots play the other")
     parser.add_argument("--games", type=numbers.games, default=1, help="games to play")

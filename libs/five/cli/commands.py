@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
     evaluate.add_argument("--run", help="name of the run; by default the last one")
     evaluate.add_argument("--agent", help=f"{agents.HELP}; it plays in this process, without a run")
-    evaluate.add_argument("--version", type=int, default=-1, help="version to play; by default the newest")
+    evaluate.add_argument("--version", type=numbers.version, default=-1, help="version to play; by default the newest")
     evaluate.add_argument("--against", default="scripted", help="opponent: random, scripted-easy, scripted, "
                           "scripted-hard, a version, or a packed agent, which plays in this process")
     evaluate.add_argument("--games", type=numbers.games, default=100, help="games to play, with sides swapped")

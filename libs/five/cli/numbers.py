@@ -42,4 +42,5 @@ def temperature(text: str) -> float:
 
 seed = integer(0, MAX_LARGE_INTEGER)
 games = integer(1)
+version = integer(-1)  # -1: the newest
 threads = integer(0, 1024)
