@@ -210,3 +210,13 @@ def test_draft_reads_an_agents_win_head(agent: PackedAgent, capsys: pytest.Captu
     assert f"version-{VERSION}" in capsys.readouterr().out
     (folder,) = Path("cache/five/agents").iterdir()
     assert folder.name == f"tiny-{agent.card.weights_sha256[:16]}"
+
+
+def test_unwritable_cache_is_named_before_a_draft(agent: PackedAgent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "unwritable").symlink_to(tmp_path / "missing")  # also for root
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "unwritable"))
+    assert main(["draft", "--agent", "tiny"]) == 2
+    captured = capsys.readouterr()
+    assert "the table cannot be stored" in captured.err and "set it to a folder that you can write" in captured.err
+    assert "reading" not in captured.err

@@ -128,6 +128,12 @@ def _load_leaves(archive: "ArchivedVersions | AgentArchive", tables: Any, argume
     except BlobMissing:
         pass
     number, policy, meta = archive.load(number)
+    try:
+        archive.folder.draft.mkdir(parents=True, exist_ok=True)  # before minutes of work
+    except OSError as error:
+        raise RuntimeError(f"the table cannot be stored: {archive.folder.draft}: {error.strerror}. Tables of packed "
+                           "agents are in $XDG_CACHE_HOME, by default ~/.cache: set it to a folder that you can write"
+                           ) from None
     shown = 0.0
 
     def progress(done: int, seconds: float) -> None:
