@@ -43,6 +43,15 @@ def test_failures_of_files_and_stores_are_one_line(error: Exception, line: str, 
     assert main(["scale"]) == 2 and capsys.readouterr().err == f"five scale: {line}\n"
 
 
+def test_argument_that_is_not_utf8_is_one_line(monkeypatch: pytest.MonkeyPatch,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    """Text of a terminal in ISO 8859-1: "grün", as Python decodes it."""
+    monkeypatch.setenv("FIVE_OPERATOR_TOKEN", "token")
+    assert main(["stop", "--url", "http://127.0.0.1:9", "--reason", "gr\udcfcn"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("five stop: ") and "gr\\udcfcn" in error and error.endswith("set the terminal to UTF-8\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_full_disk_under_standard_output_is_one_line() -> None:
     with open("/dev/full", "wb") as full:

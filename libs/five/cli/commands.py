@@ -32,7 +32,7 @@ from rapid.rpc.errors import CallFailed
 
 # Errors that main prints as one line: messages for the user, and failures of files, connections and stores.
 EXPECTED = (ConfigError, AgentUnavailable, RunUnavailable, ApiError, CallFailed, RuntimeError, OSError,
-            redis.RedisError)
+            redis.RedisError, UnicodeEncodeError)
 
 
 def parser() -> argparse.ArgumentParser:

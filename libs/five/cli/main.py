@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from five.cli.interruption import default_action
 
+SHOWN = 20  # characters before and after one that cannot be sent
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return the exit status.
@@ -47,6 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def describe(error: Exception) -> str:
     """Return an error's text; of a failed system call the file and the reason, without its number."""
+    if isinstance(error, UnicodeEncodeError):  # an argument in the terminal's encoding
+        part = error.object[max(error.start - SHOWN, 0):error.end + SHOWN]
+        return f"{part!a}: this text is not UTF-8; set the terminal to UTF-8"
     if isinstance(error, OSError) and error.strerror:
         file = error.filename2 or error.filename  # the second one is the target of a rename
         return error.strerror if file is None else f"{file}: {error.strerror}"
