@@ -113,6 +113,15 @@ def test_simultaneous_runs_get_names_of_their_own(tmp_path: Path) -> None:
     assert sorted(found) == ["laptop-1v1", *(f"laptop-1v1-{number}" for number in range(2, 9))]
 
 
+@pytest.mark.parametrize("name", [None, "trial"])
+def test_link_to_a_missing_folder_is_named(name: str | None, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    root.symlink_to(tmp_path / "unmounted")
+    for resume in (None, ""):
+        with pytest.raises(RunUnavailable, match="runs is a link to .*unmounted, which does not exist"):
+            prepare(None, (), None if resume == "" else name, resume, root=root)
+
+
 def test_unwritable_folder_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                        capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "runs").write_text("a file in the place of the folder")

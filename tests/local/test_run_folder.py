@@ -115,3 +115,5 @@ def test_new_run_gets_a_free_name(tmp_path: Path) -> None:
     made(tmp_path, "a")
     made(tmp_path, "a-2")
     assert free_name("a", tmp_path) == "a-3"
+    (tmp_path / "a-3").symlink_to(tmp_path / "of a disk that is not mounted")
+    assert free_name("a", tmp_path) == "a-4"

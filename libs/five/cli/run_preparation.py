@@ -7,7 +7,7 @@ from typing import Any
 
 from five.agent.compute import require_device
 from five.cli.origin import origin_of
-from five.local.run_folder import ROOT, RunFolder, RunUnavailable, find_run, free_name
+from five.local.run_folder import ROOT, RunFolder, RunUnavailable, find_run, free_name, require_link_target
 from five.local.run_lock import RunLock
 from five.packed_agents.fine_tuning import fine_tuning_config, write_first_checkpoint
 from five.packed_agents.folder import PackedAgent
@@ -33,6 +33,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
             fine_tuning_config(agent, preset, overrides)
         require_feasible(config)
         _require_machine(config)
+        require_link_target(root)
         folder = _new_folder(config, root) if name is None else RunFolder(root / rename(config, name).name)
     else:
         for option, value in (("--preset", preset), ("--name", name), ("--from", agent and agent.path)):

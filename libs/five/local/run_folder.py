@@ -198,6 +198,7 @@ class RunFolder:
 
 def find_run(name: str | None, root: Path = ROOT) -> RunFolder:
     """Return the run of that name; without a name the run started last, forks excluded. Raises RunUnavailable."""
+    require_link_target(root)
     if name:
         folder = RunFolder(root / name)
         if not folder.config.exists():
@@ -211,10 +212,17 @@ def find_run(name: str | None, root: Path = ROOT) -> RunFolder:
     return RunFolder(newest.parent)
 
 
+def require_link_target(root: Path) -> None:
+    """Raise RunUnavailable if ``root`` is a link to a missing folder, as on a disk that is not mounted."""
+    if root.is_symlink() and not root.exists():
+        raise RunUnavailable(f"{root} is a link to {root.readlink()}, which does not exist: mount its disk, or create "
+                             "that folder")
+
+
 def free_name(base: str, root: Path = ROOT) -> str:
     """Return ``base``, or ``base`` with the first free number."""
     name, number = base, 2
-    while (root / name).exists():
+    while os.path.lexists(root / name):  # a link to a missing folder takes its name, too
         name, number = f"{base}-{number}", number + 1
     return name
 
