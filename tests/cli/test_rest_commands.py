@@ -175,6 +175,15 @@ def test_recording_is_saved_atomically(controller: LiveController, capsys: pytes
     assert client.save("status", file) == file.stat().st_size > 0
 
 
+@pytest.mark.parametrize("words", ["recordings x", "live x", "play --save x"])
+def test_saved_file_is_reported_as_json(words: str, monkeypatch: pytest.MonkeyPatch,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FIVE_OPERATOR_TOKEN", OPERATOR)
+    monkeypatch.setattr(ControllerClient, "save", lambda client, path, file: 7)
+    assert main([*words.split(), "--json", "--url", "http://127.0.0.1:9"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"file": "x.view", "bytes": 7}
+
+
 def test_viewer_token_from_a_file(controller: LiveController, tmp_path: Path, capsys: pytest.CaptureFixture[str]
                                      ) -> None:
     (tmp_path / "token").write_text(VIEWER + "\n")

@@ -5,12 +5,12 @@ import json
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from five.cli.agents import HELP
 from five.cli.console import link
 from five.cli.interruption import Interruption, default_action
+from five.cli.rest_commands import save
 from five.cli.run_selection import add_address, controller_of, require_agent_alone
 from five.local.rest_client import ApiError, ControllerClient
 
@@ -54,8 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.recordings:
         print(json.dumps(controller.get("play/recordings"), indent=2))
     elif arguments.save:
-        file = Path(arguments.out or f"{arguments.save}.view")
-        print(f"{file}: {controller.save(f'play/recordings/{arguments.save}', file)} bytes")
+        save(controller, f"play/recordings/{arguments.save}", arguments.save, arguments)
     elif arguments.games or arguments.game:
         print(json.dumps(controller.get(f"play/games/{arguments.game}" if arguments.game else "play/games"), indent=2))
     elif arguments.json:

@@ -300,7 +300,7 @@ def _run_matches(controller: ControllerClient, arguments: Arguments) -> None:
 
 def _show_live(controller: ControllerClient, arguments: Arguments) -> None:
     if arguments.game is not None:
-        _save(controller, f"games/{arguments.game}/live", arguments.game, arguments)
+        save(controller, f"games/{arguments.game}/live", arguments.game, arguments)
         return
     show(arguments, controller.get("games")["games"],
          ("game", "kind", "players", "time", "kills", "net_worth", "source", "watched"))
@@ -308,15 +308,16 @@ def _show_live(controller: ControllerClient, arguments: Arguments) -> None:
 
 def _show_recordings(controller: ControllerClient, arguments: Arguments) -> None:
     if arguments.name is not None:
-        _save(controller, f"replays/{arguments.name}", arguments.name, arguments)
+        save(controller, f"replays/{arguments.name}", arguments.name, arguments)
         return
     show(arguments, controller.get("replays")["replays"], ("name", "bytes", "facts"))
 
 
-def _save(controller: ControllerClient, path: str, name: str, arguments: Arguments) -> None:
+def save(controller: ControllerClient, path: str, name: str, arguments: Arguments) -> None:
+    """Write GET /v1/<path> to the file of --out, by default NAME.view, and print its size."""
     file = Path(arguments.out or f"{name}.view")
     written = controller.save(path, file)
-    print(f"{file}: {written} bytes")
+    print(json.dumps({"file": str(file), "bytes": written}) if arguments.json else f"{file}: {written} bytes")
 
 
 def _show_config(controller: ControllerClient, arguments: Arguments) -> None:
