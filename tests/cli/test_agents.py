@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,12 @@ import torch
 
 from dota import playback
 from dota.replay import Replay
-from dota.rule_changes import REVISION
 from dota.vec_game import BOTS
 from five.cli import watch
-from five.cli.agents import MOST_GAMES
+from five.cli.agents import MOST_GAMES, table
 from five.cli.main import main
 from five.packed_agents.card import card_text
-from five.packed_agents.folder import PackedAgent
+from five.packed_agents.folder import PackedAgent, packed_agents
 from five.packed_agents.games import MAX_GAMES
 from tests.packed_agents.tiny_agent import VERSION, ended_run, packed_agent
 
@@ -37,11 +37,12 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackedAgent:
     return packed_agent(tmp_path)
 
 
-def test_agents_are_listed_with_mode_size_and_scores(agent: PackedAgent, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agents_are_listed_with_mode_and_scores(agent: PackedAgent, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agents"]) == 0
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("tiny"))
-    assert "1v1_mid" in line and f"{agent.card.parameters:,} parameters" in line
-    assert all(score.against in line for score in agent.card.scores)
+    header, row, *_ = capsys.readouterr().out.splitlines()
+    assert header.split() == ["agent", "mode", *(score.against for score in agent.card.scores)]
+    assert row.split()[:2] == ["tiny", "1v1_mid"]
+    assert row.count(f"{100 * agent.card.scores[0].score:.0f} (") >= 1 and row.count("-") >= len(agent.card.scores)
     assert main(["agents", "--json"]) == 0
     assert agent.card.model_dump(mode="json") in json.loads(capsys.readouterr().out)
 
@@ -120,7 +121,13 @@ def test_rules_that_changed_are_printed(agent: PackedAgent, capsys: pytest.Captu
     assert main(["eval", "--agent", "tiny", "--games", "2", "--json"]) == 0
     assert "the rules have changed since agent 'tiny' was evaluated: " in capsys.readouterr().err
     assert main(["agents"]) == 0
-    assert f"(rules revision 1, now {REVISION})" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(r"^tiny \*", out, re.M) and "`five eval --agent NAME` prints what" in out
+
+
+def test_list_of_agents_fits_80_columns() -> None:
+    cards = [agent.card for agent in packed_agents().values()]
+    assert len(cards) > 3 and max(map(len, table(cards).splitlines())) <= 80
 
 
 @pytest.mark.parametrize(("arguments", "problem"), [

@@ -3,10 +3,16 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from five.cli import numbers
+from five.cli.columns import align
 from five.local.run_folder import find_run
+
+if TYPE_CHECKING:  # it needs torch
+    from five.packed_agents.card import AgentCard
 
 HELP = "packed agent to use, by name or folder; `five agents` lists them"
 MOST_GAMES = 5000  # against each bot; a packed agent's file of games holds those against all bots
@@ -62,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(as_json: bool) -> int:
     """Print the packed agents; a damaged one as a warning, with exit status 1."""
-    from dota.rule_changes import REVISION
     from five.packed_agents.errors import AgentUnavailable
     from five.packed_agents.folder import packed_agents
 
@@ -76,14 +81,27 @@ def _list(as_json: bool) -> int:
     if as_json:
         print(json.dumps([card.model_dump(mode="json") for card in cards], indent=1, ensure_ascii=False))
         return status
-    for card in cards:
-        scores = ", ".join(f"{s.against} {100 * s.score:.0f} % ({100 * s.low:.0f} to {100 * s.high:.0f})"
-                           for s in card.scores)
-        rules = "" if card.rules == REVISION else f"   (rules revision {card.rules}, now {REVISION})"
-        print(f"{card.name:20s} {card.mode:8s} {card.parameters:>12,} parameters   {scores}{rules}")
-    if not cards and not status:
+    if cards:
+        print(table(cards))
+    elif not status:
         print("no packed agents here; `five agents pack` makes one of a run")
     return status
+
+
+def table(cards: "Sequence[AgentCard]") -> str:
+    """Return the agents with their scores as a table, which fits 80 columns unless names are long."""
+    from dota.rule_changes import REVISION
+
+    bots = dict.fromkeys(score.against for card in cards for score in card.scores)
+    rows = [["agent", "mode", *bots]]
+    for card in cards:
+        scores = {s.against: f"{100 * s.score:.0f} ({100 * s.low:.0f}-{100 * s.high:.0f})" for s in card.scores}
+        rows.append([f"{card.name}{'' if card.rules == REVISION else ' *'}", card.mode,
+                     *(scores.get(bot, "-") for bot in bots)])
+    lines = [align(rows), "scores in % against bots with 95 % intervals; a drawn game is half a win"]
+    if any(card.rules != REVISION for card in cards):
+        lines.append("* the rules have changed since: `five eval --agent NAME` prints what")
+    return "\n".join(lines)
 
 
 def _pack(arguments: argparse.Namespace) -> int:
