@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ from five.local.run_folder import RunFolder
 from five.local.run_lock import RunLock
 from five.run.load import load
 from rapid.listening import listen
+from rapid.store.state import Status
 from rapid.supervisor import Supervisor
 from tests.ipv6 import needs_loopback
 
@@ -63,6 +65,21 @@ def test_services_are_killed_after_their_own_grace_period(tmp_path: Path) -> Non
         graces = {spec.name: spec.grace_seconds for spec in cluster._specs()}
     assert graces.pop("optimizer-0") == OPTIMIZER_GRACE
     assert len(graces) > 4 and all(60 < seconds < 90 for seconds in graces.values())
+
+
+def test_slow_start_is_explained_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("five.local.cluster.START_SECONDS", 0.1)
+    folder, said = RunFolder(tmp_path / "trial"), list[str]()
+    with RunLock(folder.path) as lock, Supervisor(tmp_path / "logs") as supervisor:
+        cluster = LocalCluster(folder, load("laptop-1v1"), supervisor, [], lock)
+        cluster.leases, cluster._reported = SimpleNamespace(live=list), {}  # type: ignore[assignment]
+        cluster.state = SimpleNamespace(  # type: ignore[assignment]
+            status=lambda: SimpleNamespace(status=Status.RUNNING) if said else None)
+        cluster.wait_running(60, say=said.append)
+        assert len(said) == 1 and said[0].startswith("the run has not started after 0.1 s, waiting for 60 s; services")
+        cluster.state = SimpleNamespace(status=lambda: None)  # type: ignore[assignment]
+        with pytest.raises(TimeoutError, match="within 0.3 s; services up: none; see "):
+            cluster.wait_running(0.3)
 
 
 def test_free_ports_are_not_those_that_the_system_gives_out() -> None:

@@ -72,7 +72,8 @@ def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Termin
                             interruption.hurried, prepare=store_origin) as cluster:
         before = cluster.series.last("versions")
         reporter = Reporter(cluster)
-        cluster.wait_running(interrupted=lambda: interruption.number is not None)
+        cluster.wait_running(interrupted=lambda: interruption.number is not None,
+                             say=lambda text: terminal.say(text, "yellow"))
         with suppress(KeyboardInterrupt), interruption.raising():  # the controller may answer late
             _show_link(folder, terminal)
         until = time.time() + 60 * minutes if minutes else None

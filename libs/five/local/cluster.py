@@ -16,7 +16,7 @@ import redis
 
 from five.local import rotation
 from five.local.passwords import Passwords
-from five.local.readiness import why_not_ready
+from five.local.readiness import START_SECONDS, why_not_ready
 from five.local.run_folder import ClusterInfo, RunFolder
 from five.local.run_lock import RunLock
 from five.run.config import RunConfig
@@ -42,7 +42,7 @@ from rapid.supervisor import ProcessSpec, Supervisor
 log = logging.getLogger(__name__)
 
 STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, stopped in reverse order
-START_SECONDS = 90.0
+RUNNING_SECONDS = 300.0  # until the run plays; a slow disk or a GPU's libraries take longer than START_SECONDS
 OPTIMIZER_GRACE = 300.0  # seconds until they are killed; they end themselves when their writes are done
 EXIT_SECONDS = 5.0  # until other services are killed, after lifecycle.grace_seconds, at which they end themselves
 # Training goes on without these: rollouts play themselves without opponents; the others watch, rate and steer.
@@ -281,20 +281,28 @@ class LocalCluster:
             specs.append(spec("play", 0, PLAYERS))
         return [s for s in specs if self.kinds is None or s.name.partition("-")[0] in self.kinds]
 
-    def wait_running(self, timeout: float = START_SECONDS, interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Wait until the run plays, or until ``interrupted`` returns True. Raises TimeoutError, or RuntimeError with
-        the log of a service that does not start."""
-        end = time.monotonic() + timeout
+    def wait_running(self, timeout: float = RUNNING_SECONDS, interrupted: Callable[[], bool] = lambda: False,
+                     say: Callable[[str], None] = lambda text: None) -> None:
+        """Wait until the run plays, or until ``interrupted`` returns True. ``say`` receives what is missing
+        after `START_SECONDS`. Raises TimeoutError, or RuntimeError with the log of a service that does not start."""
+        began, silent = time.monotonic(), True
         while not interrupted() and ((status := self.state.status()) is None or status.status is Status.STARTING):
             self.check()
             if "controller-0" in self.faults():  # it starts the run
                 raise RuntimeError(self.supervisor.why_failed("controller-0"))
-            if time.monotonic() > end:
-                up = ", ".join(sorted({i.kind for i in self.leases.live()})) or "none"
-                reasons = "".join(f"\n  {reason}" for reason in why_not_ready(self.supervisor, self.leases))
-                raise TimeoutError(f"the run did not start within {timeout:g} s; services up: {up}; see "
-                                   f"{self.folder.path}/logs{reasons}")
+            seconds = time.monotonic() - began
+            if seconds > timeout:
+                raise TimeoutError(f"the run did not start within {timeout:g} s; {self._missing()}")
+            if silent and seconds > START_SECONDS:
+                say(f"the run has not started after {START_SECONDS:g} s, waiting for {timeout:g} s; {self._missing()}")
+                silent = False
             time.sleep(0.2)
+
+    def _missing(self) -> str:
+        """Return which services are up and why others are not ready."""
+        up = ", ".join(sorted({i.kind for i in self.leases.live()})) or "none"
+        reasons = "".join(f"\n  {reason}" for reason in why_not_ready(self.supervisor, self.leases))
+        return f"services up: {up}; see {self.folder.path}/logs{reasons}"
 
     def faults(self) -> dict[str, str]:
         """Return why each optional service that keeps failing does, by its process's name."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from five.local.cluster import LocalCluster
+from five.local.cluster import RUNNING_SECONDS, LocalCluster
 from five.local.readiness import why_not_ready
 from five.local.rest_client import ControllerClient
 from five.local.run_folder import RunFolder
@@ -20,7 +20,6 @@ from rapid.store.state import Status
 
 KINDS = frozenset({"controller", "inference", "play"})
 WHO = "five play"  # author of the run's events
-START_SECONDS = 90.0
 
 
 def hosting_config(config: RunConfig) -> RunConfig:
@@ -74,17 +73,17 @@ def _client(cluster: LocalCluster, role: Role) -> Any:
 
 def _wait_playable(cluster: LocalCluster) -> None:
     """Wait until the play service knows that the run goes on."""
-    end = time.monotonic() + START_SECONDS
+    end = time.monotonic() + RUNNING_SECONDS
     controller = ControllerClient(cluster.folder.cluster().rest, cluster.folder.operator_token())
     while why := controller.get("play")["why"]:
         cluster.check()
         if time.monotonic() > end:
-            raise TimeoutError(f"no game can be opened within {START_SECONDS:g} s: {why}")
+            raise TimeoutError(f"no game can be opened within {RUNNING_SECONDS:g} s: {why}")
         time.sleep(0.1)
 
 
 def _wait_ready(cluster: LocalCluster) -> None:
-    end = time.monotonic() + START_SECONDS
+    end = time.monotonic() + RUNNING_SECONDS
     while True:
         cluster.check()
         if faults := cluster.faults():
@@ -94,5 +93,5 @@ def _wait_ready(cluster: LocalCluster) -> None:
         if not reasons:
             return
         if time.monotonic() > end:
-            raise TimeoutError(f"the agent is not served within {START_SECONDS:g} s: {'; '.join(reasons)}")
+            raise TimeoutError(f"the agent is not served within {RUNNING_SECONDS:g} s: {'; '.join(reasons)}")
         time.sleep(0.1)
