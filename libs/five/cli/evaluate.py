@@ -29,8 +29,6 @@ if TYPE_CHECKING:  # they need torch, which takes a second to import
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.match import Contestant
 
-MATCH_SECONDS = 3600.0
-
 
 def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
              greedy: bool = False, offline: bool = False, deaths: bool = False, temperature: float | None = None
@@ -124,7 +122,7 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
     async def play() -> MatchResult:
         client = EvaluatorClient([cluster.evaluator], config.rpc, config.name, folder.cli_secret())
         try:
-            return await client.play_match(version, against, games, seed, replay=True, deadline=MATCH_SECONDS)
+            return await client.play_match(version, against, games, seed, replay=True)
         finally:
             await client.close()
 
