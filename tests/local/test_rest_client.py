@@ -93,6 +93,35 @@ def test_date_in_retry_after_is_a_short_pause(monkeypatch: pytest.MonkeyPatch) -
         server.shutdown()
 
 
+class Interrupted(Handler):
+    """Answers requests in their order with a first event, six times with 503, and with a last event."""
+
+    answered = 0
+
+    def do_GET(self) -> None:
+        Interrupted.answered += 1
+        if 1 < Interrupted.answered < 8:
+            self.respond(503, b"")
+        else:
+            self.respond(200, f"event: event\nid: {Interrupted.answered}\ndata: {{}}\n\n".encode())
+
+
+def test_a_stream_outlasts_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller restarts at each surgery, a Redis at a failover."""
+    monkeypatch.setattr(Interrupted, "answered", 0)
+    monkeypatch.setattr("five.local.rest_client.LONGEST_PAUSE", 0.01)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Interrupted) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        messages = ControllerClient(f"http://127.0.0.1:{server.server_address[1]}", "token").follow()
+        assert [next(messages), next(messages)] == [("event", {})] * 2 and Interrupted.answered == 8
+        messages.close()
+        monkeypatch.setattr(Interrupted, "answered", 1)
+        with pytest.raises(ApiError, match="503"):  # one that never began
+            next(ControllerClient(f"http://127.0.0.1:{server.server_address[1]}", "token").follow())
+        assert Interrupted.answered == 1 + TRIES
+        server.shutdown()
+
+
 class Elsewhere(Handler):
     """Answers /v1/page with a page and redirects everything else, as a proxy does."""
 

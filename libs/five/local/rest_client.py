@@ -17,6 +17,7 @@ from rapid.atomic_file import replacing
 TOKEN_VARIABLE = "FIVE_OPERATOR_TOKEN"  # noqa: S105  (the variable's name)
 TRIES = 4  # attempts of a request without an answer, or while Redis is unavailable
 LONGEST_PAUSE = 5.0
+FOLLOW_SECONDS = 60.0  # for which a stream, once received, may be unavailable: a controller or Redis restarts
 
 
 class ApiError(RuntimeError):
@@ -80,25 +81,32 @@ class ControllerClient:
     def follow(self, last: str = "") -> Iterator[tuple[str, Any]]:
         """Yield kind and data of each message of GET /v1/stream, without end. Resume after a lost connection.
 
-        Raises ApiError for a refusal, or if nothing answers for a while.
+        Raises ApiError for a refusal, and if the stream is unavailable: at the start after `TRIES` attempts, later
+        after `FOLLOW_SECONDS`.
         """
-        failures = 0
+        failures, until = 0, 0.0
         while True:
             try:
                 headers = {**self._headers, **({"Last-Event-ID": last} if last else {})}
                 with httpx.stream("GET", f"{self.url}/v1/stream", headers=headers,
                                   timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:
-                    if not answer.is_success:
+                    if answer.is_success:
+                        failures = 0
+                        try:
+                            for fields in _messages(answer.iter_lines()):
+                                last = fields.get("id", last)
+                                if "event" in fields:
+                                    yield fields["event"], json.loads(fields["data"])
+                        finally:
+                            until = time.monotonic() + FOLLOW_SECONDS
+                    else:
                         answer.read()
-                        raise self._refusal(answer)
-                    failures = 0
-                    for fields in _messages(answer.iter_lines()):
-                        last = fields.get("id", last)
-                        if "event" in fields:
-                            yield fields["event"], json.loads(fields["data"])
+                        failures += 1
+                        if answer.status_code != 503 or (failures >= TRIES and time.monotonic() >= until):
+                            raise self._refusal(answer)
             except httpx.HTTPError as error:
                 failures += 1
-                if failures >= TRIES:
+                if failures >= TRIES and time.monotonic() >= until:
                     raise self._no_response(error) from None
             time.sleep(min(2.0 ** failures / 2, LONGEST_PAUSE))
 
