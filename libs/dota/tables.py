@@ -46,10 +46,10 @@ def hero_ids(config: GameConfig) -> list[int]:
     for i, hero in enumerate(config.hero_pool):
         if hero not in names:
             near = difflib.get_close_matches(hero, names, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; it has: {', '.join(sorted(names))}"
-            raise ValueError(f"hero_pool[{i}]: '{hero}' is not in patch {config.patch}{hint}")
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has: {', '.join(sorted(names))}"
+            raise ValueError(f"hero_pool[{i}]: {hero!r} is not in patch {config.patch}{hint}")
         if missing := tables.missing_primitives(HERO_PREFIX + hero):
-            raise ValueError(f"hero_pool[{i}]: '{hero}' is not supported: its abilities need unsupported effects "
+            raise ValueError(f"hero_pool[{i}]: {hero!r} is not supported: its abilities need unsupported effects "
                              f"({', '.join(missing)})")
     return [names[hero] for hero in config.hero_pool]
 

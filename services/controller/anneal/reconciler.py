@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
+from dota.tables import hero_ids
 from five.agent.anneal.document import ACTIVE, FINISHED, Anneal, AnnealRamp, AnnealState, merge_overrides
 from five.agent.anneal.guard import GuardDecision, decide
 from five.agent.anneal.pair_records import parse_pairs
@@ -35,8 +36,8 @@ class NothingToAnneal(AnnealError):
 
 
 def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
-    """Return the run's game with the overrides. Raise AnnealError if it is invalid, unchanged, or needs another
-    layout."""
+    """Return the run's game with the overrides. Raise AnnealError if it is invalid, unchanged, needs another layout, or
+    names a hero that the game lacks."""
     try:
         now = GameConfig.model_validate(dict(record.game))
         then = GameConfig.model_validate(merge_overrides(now.model_dump(mode="json"), overrides))
@@ -50,6 +51,10 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
         raise AnnealError(
             "overrides: the change alters the layout of observations and actions, which all games of a "
             "run share. Use surgery instead (POST /v1/surgery/plan)")
+    try:
+        hero_ids(then)
+    except ValueError as error:
+        raise AnnealError(f"overrides: game.{error}") from None
     return then
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dota.tables import hero_ids
 from five.run.load import apply_overrides
 from five.services.controller.operations.document import OperationRequest
 from rapid.store.record import RunRecord
@@ -126,7 +127,8 @@ def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options:
 
 
 def preview_plan(plan: "Plan", record: RunRecord) -> PlanPreview:
-    """Return the effects of a plan on the run. Raise InvalidPlan if it does not fit."""
+    """Return the effects of a plan on the run. Raise InvalidPlan if it does not fit, or names a hero that the game
+    lacks."""
     from five.agent.surgery import lint_plan, list_changes
 
     now = agent_spec(record)
@@ -137,6 +139,10 @@ def preview_plan(plan: "Plan", record: RunRecord) -> PlanPreview:
         anneals = [PlannedAnneal(values=a.values, versions=a.versions) for a in plan.deferred_anneals(now)]
     except ValueError as error:
         raise InvalidPlan(str(error)) from None
+    try:
+        hero_ids(target.game)
+    except ValueError as error:
+        raise InvalidPlan(f"game.{error}") from None
     return PlanPreview(
         name=plan.name, digest=plan.digest, plan=plan.to_yaml(), parent=plan.parent, epoch=record.epoch,
         schema=target.schema, layout=target.layout.hash, parameters_before=now.parameters,

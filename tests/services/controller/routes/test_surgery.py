@@ -83,6 +83,8 @@ def test_written_plan_reads_like_a_derived_one(rest: LiveController,
     (["model.lstm=1000000000"], "65536"),
     (["game.heroes_per_team=5"], "heroes"),
     (["model.lstm"], "model.lstm"),
+    (["game.hero_pool=[snipr]"], "did you mean 'sniper'?"),
+    (['game.hero_pool=["\\ud800"]'], "is not in patch"),
 ])
 def test_impossible_change_is_explained(rest: LiveController, overrides: list[str], why: str) -> None:
     answer = rest.ask("POST", "/v1/surgery/plan", json={"name": "wider", "overrides": overrides})
