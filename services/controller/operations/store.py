@@ -87,10 +87,11 @@ class OperationStore:
         if after == before:
             return True
         after = after.model_copy(update={"changes": before.changes + 1})
-        was = _row(before)
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            return {after.id: _row(after)} if rows.get(before.id) == was else None
+            row = rows.get(before.id)
+            # Compared as documents: a row of an earlier release lacks fields that have been added since.
+            return {after.id: _row(after)} if row is not None and Operation.model_validate(row) == before else None
 
         return self._table.update(change, event=change_event(before, after))
 

@@ -113,6 +113,17 @@ def test_change_that_is_lost_to_another_writer_is_made_again(store: OperationSto
     assert store.get(read.id) == changed
 
 
+def test_operation_of_an_earlier_release_can_be_changed(store: OperationStore, run_state: RunState) -> None:
+    """Its row lacks a field that this release has added."""
+    begun = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
+    row = run_state.table("operations").get(begun.id)
+    del row["reason"], row["steps"][0]["waiting_for"]
+    run_state.table("operations").set(begun.id, row)
+    read = store.get(begun.id)
+    assert read == begun
+    assert store.save(read, advance(read, MemoryBackend()))
+
+
 def test_operation_about_to_end_has_no_step_in_the_refusal(store: OperationStore) -> None:
     read = store.begin(OperationKind.CHECK, "ada", REQUEST, "running")
     store.change(read.id, lambda o: o.with_step("check", state=StepState.DONE))
