@@ -64,13 +64,14 @@ class _ResponseRecorder:
     """Forwards response messages, and holds those of a request with an idempotency key until its response is stored.
 
     Otherwise a client that repeats its request as soon as it has the response would get 409: the first one is still
-    in progress.
+    in progress. ``only_stores`` is set once the client has another response.
     """
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._held: list[Message] = []
         self.store: Callable[[StoredResponse], Awaitable[None]] | None = None
+        self.only_stores = False
         self.started = asyncio.Event()
         self.status = 0
 
@@ -84,7 +85,7 @@ class _ResponseRecorder:
         self._held.append(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             await self.store(_as_stored(self._held))
-            for held in self._held:
+            for held in () if self.only_stores else self._held:
                 await self._send(held)
 
 
@@ -114,6 +115,7 @@ class RequestMiddleware:
         self._idempotency = idempotency
         self._hosts = hosts
         self._on_change = on_change
+        self._late: set[asyncio.Future[None]] = set()  # requests that only store their responses; keeps the tasks alive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -246,8 +248,9 @@ class RequestMiddleware:
         storable = (caller is not None and caller.role >= Role.OPERATOR and scope["method"] in METHODS
                     and not scope["path"].startswith(LOGIN[1]))
         key = header(scope, HEADER) if storable else None
+        receive = _replay_body(body, receive)
         if caller is None or key is None:
-            await self._respond_in_time(scope, _replay_body(body, receive), recorder)
+            await self._respond_in_time(self._app(scope, receive, recorder), recorder)
             return
         request_fingerprint = fingerprint(scope["method"], scope["path"], scope["query_string"], body)
         try:
@@ -260,10 +263,12 @@ class RequestMiddleware:
             await recorder({"type": "http.response.body", "body": claim.body})
             return
         recorder.store = partial(self._complete_claim, claim)
+        await self._respond_in_time(self._respond_to_claim(scope, receive, recorder, claim), recorder)
+
+    async def _respond_to_claim(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder,
+                                claim: KeyClaim) -> None:
         try:
-            await self._respond_in_time(scope, _replay_body(body, receive), recorder)
-        except Problem:
-            raise  # the application may still be working: the key stays claimed until it expires
+            await self._app(scope, receive, recorder)
         except BaseException:
             await self._complete_claim(claim, None)  # does nothing once the response is stored
             raise
@@ -275,21 +280,29 @@ class RequestMiddleware:
             # The change was made. The key stays claimed until it expires; then the client may repeat the request.
             log.warning("response could not be stored under its idempotency key: %s", error)
 
-    async def _respond_in_time(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder) -> None:
-        """Call the application. Raise Problem 503 if the response does not begin in time."""
-        working = asyncio.ensure_future(self._app(scope, receive, recorder))
+    async def _respond_in_time(self, response: Awaitable[None], recorder: _ResponseRecorder) -> None:
+        """Await a response. Raise Problem 503 if it does not begin in time.
+
+        A request with an idempotency key then continues, because it may have made its change: a repeated one gets its
+        response.
+        """
+        working = asyncio.ensure_future(response)
         beginning = asyncio.ensure_future(recorder.started.wait())
         try:
             await asyncio.wait({working, beginning}, timeout=self._limits.config.request_seconds,
                                return_when=asyncio.FIRST_COMPLETED)
             if not working.done() and not recorder.started.is_set():
+                if recorder.store is not None:
+                    recorder.only_stores = True
+                    self._late.add(working)
+                    working.add_done_callback(self._late.discard)
                 raise Problem(503, f"no response within {self._limits.config.request_seconds:g} s", "timeout",
                               {"Retry-After": "1"})
             await working
         finally:
             beginning.cancel()
-            if not working.done():
-                working.cancel()
+            if working not in self._late:
+                working.cancel()  # does nothing once it has ended
 
 
 def require_unicode(body: bytes) -> None:

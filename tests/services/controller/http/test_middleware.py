@@ -331,6 +331,32 @@ def test_an_answer_that_takes_too_long_is_given_up(redis_client: redis.Redis, re
             over.set()
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_key_of_a_late_request_is_busy_until_it_ends(redis_client: redis.Redis, redis_url: str, fails: bool) -> None:
+    """Its change is made although the client was told that there is no response: a repeated one must not make it again.
+    """
+    key, go_on = {"Idempotency-Key": "one"}, threading.Event()
+    with live(redis_url, LimitsConfig(request_seconds=0.3)) as rest:
+        rest.state.transition(Status.RUNNING, "test")
+        real = rest.context.state.transition
+
+        def late(*arguments: Any, **named: Any) -> object:
+            assert go_on.wait(10) and not fails
+            return real(*arguments, **named)
+
+        rest.context.state.transition = late  # type: ignore[method-assign,assignment]
+        problem(rest.ask("POST", "/v1/pause", headers=key), 503, "timeout")
+        problem(rest.ask("POST", "/v1/pause", headers=key), 409, "key-busy")
+        rest.context.state.transition = real  # type: ignore[method-assign]
+        go_on.set()
+        deadline = time.monotonic() + 10
+        while (answer := rest.ask("POST", "/v1/pause", headers=key)).status_code == 409:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, not fails)
+        assert answer.json()["status"] == "pausing" and pausing(rest) == 1
+
+
 def test_connection_is_closed_only_over_an_unread_body(rest: LiveController) -> None:
     """Otherwise the server would read the rest of a refused body, or clients would open a connection each time."""
     rest.state.transition(Status.RUNNING, "test")
