@@ -37,6 +37,11 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 POD_PAGE = 500
 RANDOM_SUFFIX = 5  # random characters at the end of a pod's name
+# Ends of messages, by the status of a request for that kind of object.
+_DEPLOYMENT_ADVICE = {403: "; the controller's Role needs get and patch of deployments/scale with this name",
+                      404: "; check services.controller.autoscaler.*.deployment"}
+_POD_ADVICE = {403: "; the controller's Role needs list and patch of pods, or switch "
+               "services.controller.autoscaler.deletion_cost off"}
 
 
 class DeploymentScale(NamedTuple):
@@ -102,7 +107,8 @@ class KubernetesApi:
     def scale(self, deployment: str) -> DeploymentScale:
         """Return a Deployment's scale. Raise ApiFailed."""
         what = f"cannot read the scale of Deployment {deployment!r}"
-        found = self._call(what, self._apps.read_namespaced_deployment_scale, deployment, self.namespace)
+        found = self._call(what, _DEPLOYMENT_ADVICE, self._apps.read_namespaced_deployment_scale, deployment,
+                           self.namespace)
         return _scale(found)
 
     def resize(self, deployment: str, replicas: int, version: str) -> DeploymentScale:
@@ -110,7 +116,8 @@ class KubernetesApi:
         ApiFailed for other failures."""
         body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}}
         what = f"cannot scale Deployment {deployment!r} to {replicas} replicas"
-        found = self._call(what, self._apps.patch_namespaced_deployment_scale, deployment, self.namespace, body)
+        found = self._call(what, _DEPLOYMENT_ADVICE, self._apps.patch_namespaced_deployment_scale, deployment,
+                           self.namespace, body)
         return _scale(found)
 
     def pods(self, selector: str) -> list[Pod]:
@@ -118,25 +125,30 @@ class KubernetesApi:
         pods: list[Pod] = []
         token: str | None = None
         while token != "":
-            page = self._call("cannot list pods", self._core.list_namespaced_pod, self.namespace,
+            page = self._call("cannot list pods", _POD_ADVICE, self._core.list_namespaced_pod, self.namespace,
                               label_selector=selector, limit=POD_PAGE, _continue=token)
             pods += [_pod(item) for item in page.items]
             token = page.metadata._continue or ""
         return pods
 
     def set_deletion_cost(self, pod: str, cost: int) -> None:
-        """Set a pod's deletion cost: pods with a lower cost are removed first. Raise ApiFailed."""
+        """Set a pod's deletion cost: pods with a lower cost are removed first. Ignore a pod that no longer exists.
+        Raise ApiFailed."""
         body = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
-        self._call(f"cannot set the deletion cost of pod {pod!r}", self._core.patch_namespaced_pod, pod,
-                   self.namespace, body)
+        try:
+            self._call(f"cannot set the deletion cost of pod {pod!r}", _POD_ADVICE, self._core.patch_namespaced_pod,
+                       pod, self.namespace, body)
+        except ApiFailed as error:
+            if error.status != 404:
+                raise
 
-    def _call(self, what: str, function: Any, *arguments: Any, **options: Any) -> Any:
+    def _call(self, what: str, advice: Mapping[int, str], function: Any, *arguments: Any, **options: Any) -> Any:
         try:
             return function(*arguments, _request_timeout=self._timeout, **options)
         except ApiException as error:
             status = int(error.status or 0)
             kind = ResourceConflict if status == 409 else ApiFailed
-            raise kind(status, f"{what}: {status} {_reason(error)}{_advice(status)}") from None
+            raise kind(status, f"{what}: {status} {_reason(error)}{advice.get(status, '')}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ApiFailed(0, f"{what}: the Kubernetes API does not respond ({error})") from None
         except ValueError as error:
@@ -171,11 +183,3 @@ def _reason(error: ApiException) -> str:
         return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):
         return str(error.reason)
-
-
-def _advice(status: int) -> str:
-    if status == 403:
-        return "; the controller's Role needs get and patch of deployments/scale with this name"
-    if status == 404:
-        return "; check services.controller.autoscaler.*.deployment"
-    return ""

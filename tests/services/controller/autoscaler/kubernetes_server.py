@@ -34,6 +34,7 @@ class ApiServer:
     pods: dict[str, dict[str, str]] = field(default_factory=dict)  # annotations by name
     deny: set[str] = field(default_factory=set)
     delay: float = 0.0
+    gone: set[str] = field(default_factory=set)  # listed pods that have ended since
     on_patch: Any = None
     given: tuple[int, Any] | None = None
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -112,6 +113,8 @@ class ApiServer:
             for name in names[first:last]]}
 
     def annotated(self, name: str, body: bytes) -> tuple[int, dict[str, Any]]:
+        if name in self.gone:
+            return status(404, f'pods "{name}" not found')
         self.pods[name] |= json.loads(body)["metadata"]["annotations"]
         return 200, {"metadata": {"name": name}, "spec": {"containers": [{"name": "rollout"}]}}
 

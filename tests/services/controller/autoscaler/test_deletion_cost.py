@@ -71,9 +71,19 @@ def test_pods_are_marked_only_for_a_smaller_pool_that_wants_it(
     assert all(path != PODS for _, path in server.requests), server.requests
 
 
+def test_pod_that_ends_meanwhile_leaves_the_others_marked(state: RunState, api: KubernetesApi, server: ApiServer
+                                                          ) -> None:
+    server.pods, server.gone = {"old": {}, "young": {}, "ended": {}}, {"ended"}
+    started(state, "rollout", old=10.0, young=20.0, ended=30.0)
+    resized(state, api, max=2)
+    assert first_to_go(server) == {"young"} and all(e.what != "autoscaler.failed" for e in state.events.read())
+
+
 def test_pool_shrinks_although_pods_cannot_be_marked(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
     def failures() -> list[Any]:
-        return [e.details["what"] for e in state.events.read() if e.what == "autoscaler.failed"]
+        found = [e for e in state.events.read() if e.what == "autoscaler.failed"]
+        assert all("needs list and patch of pods" in e.details["error"] for e in found)
+        return [e.details["what"] for e in found]
 
     server.deny.add("pods")
     loop = resized(state, api, max=2)
