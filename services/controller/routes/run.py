@@ -140,6 +140,10 @@ def transition(context: Context, to: Status, caller: Caller, reason: str, dry_ru
         now = context.state.transition(to, caller.name, reason, dry_run=dry_run)
     except IllegalTransition as error:
         raise Problem(409, str(error), "illegal-transition") from None
+    return _status_change(now)
+
+
+def _status_change(now: RunStatus) -> StatusChange:
     return StatusChange(status=now.status, since=now.since, who=now.who, reason=now.reason)
 
 
@@ -153,6 +157,8 @@ def pause(caller: Operator, context: ContextDep, body: Reason | None = None, dry
 def resume(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusChange:
     """Resume a paused run, or start a stopped or failed run again."""
     now = context.state.status()
+    if now is not None and now.status in (Status.STARTING, Status.WARMING):
+        return _status_change(now)  # it becomes running by itself, once its services are live or its warm-up is over
     over = now is not None and now.status in ENDED
     return transition(context, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "",
                       dry_run)

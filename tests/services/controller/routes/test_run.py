@@ -146,6 +146,19 @@ def test_ended_run_can_be_started_again(client: TestClient, state: RunState, ove
     assert now is not None and (now.status, now.who, now.reason) == (Status.STARTING, "ada", "on")
 
 
+@pytest.mark.parametrize("path", [(), (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING,
+                                       Status.WARMING)])
+def test_resume_does_not_skip_the_start_or_the_warm_up(client: TestClient, state: RunState,
+                                                       path: tuple[Status, ...]) -> None:
+    """A client repeats the request that has started the run."""
+    for status in path:
+        state.transition(status, "test")
+    before = state.status()
+    for query in ("", "?dry_run=true"):
+        assert client.post(f"/v1/resume{query}", headers=OPERATOR).json()["status"] == (path or (Status.STARTING,))[-1]
+    assert state.status() == before
+
+
 def test_a_stopping_run_ends_as_stopped(state: RunState) -> None:
     state.transition(Status.STOPPING, "test")
     live = [instance("controller"), instance("optimizer")]
