@@ -8,7 +8,13 @@ from fastapi import APIRouter, Path
 from five.services.controller.http.dependencies import ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.paging import Limit, Offset, Slice, make_slice
 from five.services.controller.http.problems import Problem, responses
-from five.services.controller.operations.document import Operation, OperationKind, OperatorDecision, StepState
+from five.services.controller.operations.document import (
+    Operation,
+    OperationKind,
+    OperationState,
+    OperatorDecision,
+    StepState,
+)
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.routes.run import Reason
 
@@ -46,6 +52,8 @@ def cancel_operation(caller: Operator, context: ContextDep, identity: Identity, 
     decision = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
 
     def cancelled(operation: Operation) -> Operation:
+        if operation.state is OperationState.CANCELLED:
+            return operation
         if operation.is_over:
             raise Problem(409, f"operation {identity} is already {operation.state.value}: {operation.outcome}")
         if operation.publishing:
@@ -70,8 +78,9 @@ def continue_operation(caller: Operator, context: ContextDep, identity: Identity
 
     def released(operation: Operation) -> Operation:
         step = operation.step("hold")
-        if operation.is_over or operation.cancel:
-            raise Problem(409, f"operation {identity} is {'cancelled' if operation.cancel else operation.state.value}")
+        if operation.cancel or operation.state is not OperationState.GOING:
+            state = "cancelled" if operation.cancel else operation.state.value.replace("_", " ")
+            raise Problem(409, f"operation {identity} is {state}")
         if step is None or not operation.request.hold:
             raise Problem(409, f"operation {identity} has no hold")
         if step.state is StepState.WAITING:

@@ -44,6 +44,11 @@ def at_hold(operation: Operation) -> Operation:
     return operation.with_step("hold", state=StepState.GOING)
 
 
+def failed_at_hold(operation: Operation) -> Operation:
+    return at_hold(operation).with_step("hold", state=StepState.FAILED).model_copy(
+        update={"state": OperationState.ROLLING_BACK})
+
+
 def publishing(operation: Operation) -> Operation:
     return operation.with_step("publish", state=StepState.GOING)
 
@@ -62,7 +67,8 @@ def test_decision_has_its_author_and_reason(api: Api, store: OperationStore, ver
 
 @pytest.mark.parametrize(("verb", "change", "says"), [
     ("cancel", over, "already failed: it failed"), ("cancel", publishing, "no longer be cancelled"),
-    ("continue", over, "is failed"), ("continue", None, "not reached its hold yet; it is at pause")])
+    ("continue", over, "is failed"), ("continue", failed_at_hold, "is rolling back"),
+    ("continue", None, "not reached its hold yet; it is at pause")])
 def test_operation_whose_state_forbids_it_stays(api: Api, store: OperationStore, verb: str, change: Change | None,
                                                 says: str) -> None:
     path = begin(store, change)
@@ -70,6 +76,18 @@ def test_operation_whose_state_forbids_it_stays(api: Api, store: OperationStore,
     for query in ("", "?dry_run=true"):
         assert says in problem(api.ask("POST", f"{path}/{verb}{query}"), 409, "conflict")["detail"]
     assert api.ask("GET", path).json() == before
+
+
+def test_cancelled_operation_can_be_cancelled_again(api: Api, store: OperationStore) -> None:
+    """A client repeats a request whose response was lost."""
+    path = begin(store)
+    api.ask("POST", f"{path}/cancel")
+    store.change(path.rpartition("/")[2], lambda operation: operation.model_copy(update={
+        "state": OperationState.CANCELLED, "ended_at": 5.0}))
+    before = api.ask("GET", path).json()
+    for query in ("", "?dry_run=true"):
+        again = api.ask("POST", f"{path}/cancel{query}", json={"reason": "again"})
+        assert (again.status_code, again.json()) == (200, before)
 
 
 def test_anneal_that_begins_is_aborted_instead(api: Api, store: OperationStore) -> None:
