@@ -92,7 +92,7 @@ class Context:
 
     async def read_blobs(self, read: Callable[..., T], *arguments: object) -> T:
         """Call ``read`` in a thread for the blob store. A bucket that is away takes a minute to fail: in the threads of
-        the event loop such reads would stop the controller's other tasks."""
+        the event loop, or of other routes, such reads would stop the controller's other tasks."""
         return await asyncio.get_running_loop().run_in_executor(self._blob_readers, read, *arguments)
 
     def drift(self, record: RunRecord) -> list[ConfigDifference]:

@@ -135,12 +135,12 @@ class DraftCalibration(BaseModel):
 
 
 @router.get("/draft/tables")
-def draft_tables(caller: Viewer, context: ContextDep) -> DraftTables:
+async def draft_tables(caller: Viewer, context: ContextDep) -> DraftTables:
     """Return the draft tables. `five draft --make` creates one; the evaluator does so for rated versions with a small
     hero pool.
     """
     with blob_store_errors():
-        return DraftTables.model_validate({"tables": context.drafts.tables()})
+        return DraftTables.model_validate({"tables": await context.read_blobs(context.drafts.tables)})
 
 
 @router.get("/draft/calibration", responses=responses(_429=BUSY))

@@ -61,6 +61,11 @@ def _require_blobs(context: Context) -> BlobStore:
     return context.blobs
 
 
+def _targets(context: Context) -> list[RevertTarget]:
+    with blob_store_errors():
+        return list_targets(context.state, context.store, _require_blobs(context))
+
+
 def _preview(context: Context, target: int) -> RevertPreview:
     try:
         with blob_store_errors():
@@ -70,26 +75,30 @@ def _preview(context: Context, target: int) -> RevertPreview:
 
 
 @router.get("/revert/targets", responses=responses(_404=NO_RUN))
-def revert_targets(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[RevertTarget]:
+async def revert_targets(caller: Viewer, context: ContextDep, limit: Limit = 100,
+                         offset: Offset = 0) -> Slice[RevertTarget]:
     """Return the versions that the run can revert to, newest first, including those of abandoned branches."""
-    with blob_store_errors():
-        return make_slice(list_targets(context.state, context.store, _require_blobs(context)), offset, limit)
+    return make_slice(await context.read_blobs(_targets, context), offset, limit)
 
 
 @router.get("/revert/{version}", responses=responses(_409="The run cannot revert to this version."))
-def revert_preview(caller: Viewer, context: ContextDep, version: Version) -> RevertPreview:
+async def revert_preview(caller: Viewer, context: ContextDep, version: Version) -> RevertPreview:
     """Return what a revert to a version would undo. Nothing is changed."""
-    return _preview(context, version)
+    return await context.read_blobs(_preview, context, version)
 
 
 @router.post("/revert", status_code=202, responses=responses(_404=NO_RUN, _409=CANNOT))
-def revert(caller: Operator, context: ContextDep, body: RevertRequest, response: Response,
-           dry_run: DryRun = False) -> Operation:
+async def revert(caller: Operator, context: ContextDep, body: RevertRequest, response: Response,
+                 dry_run: DryRun = False) -> Operation:
     """Revert to an older version: 202 and the operation.
 
     Its parameters, moments, record and schedules become the next version, in a new epoch. Later versions remain as a
     branch. With ``dry_run`` the operation's steps are returned; GET /v1/revert/{version} lists what would be undone.
     """
+    return await context.read_blobs(_begin_revert, context, caller.name, body, dry_run, response)
+
+
+def _begin_revert(context: Context, who: str, body: RevertRequest, dry_run: bool, response: Response) -> Operation:
     record = context.state.record()
     if record is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
@@ -99,7 +108,7 @@ def revert(caller: Operator, context: ContextDep, body: RevertRequest, response:
     _preview(context, body.to)
     request = OperationRequest(name=f"to version {body.to}", parent=record.schema, epoch=record.epoch,
                                to_version=body.to, warm_up_versions=body.warm_up_versions)
-    return begin_operation(context, OperationKind.REVERT, caller.name, request, body.reason, dry_run, response)
+    return begin_operation(context, OperationKind.REVERT, who, request, body.reason, dry_run, response)
 
 
 @router.get("/branches", responses=responses(_404=NO_RUN))

@@ -95,9 +95,13 @@ def versions(caller: Viewer, context: ContextDep, limit: Limit = 100, after: Aft
 
 
 @router.get("/versions/{version}", responses=responses(_404="There is no record of that version."))
-def version(caller: Viewer, context: ContextDep, version: Annotated[int,
-                                                                    Path(ge=0, le=MAX_SAFE_INTEGER)]) -> VersionDetails:
+async def version(caller: Viewer, context: ContextDep,
+                  version: Annotated[int, Path(ge=0, le=MAX_SAFE_INTEGER)]) -> VersionDetails:
     """Return a version's record and metadata."""
+    return await context.read_blobs(_details, context, version)
+
+
+def _details(context: Context, version: int) -> VersionDetails:
     record = context.store.record(version)
     if record is None:
         raise Problem(404, f"version {version} was never published, or is old and not archived")

@@ -1,6 +1,5 @@
 """A live game's bytes while the caller's token is checked again, and recordings by name."""
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,24 +88,6 @@ def test_unreadable_recording_names_the_reason(api: Api, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(api.context.blobs, "ref", fail)
     assert str(error) in problem(api.ask("GET", "/v1/replays/version-1", VIEWER), status, kind)["detail"]
-
-
-@pytest.mark.parametrize("path", ["/v1/replays", "/v1/replays/version-1"])
-def test_recordings_are_read_in_threads_for_blobs(api: Api, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """A bucket that is away occupies a thread for a minute; background loops and logins share the event loop's."""
-    blobs = api.context.blobs
-    assert blobs is not None
-    blobs.put(b"recording", f"{RUN}/replays/version-1.view")
-    read = blobs.ref
-    readers: list[str] = []
-
-    def noted(name: str) -> Ref:
-        readers.append(threading.current_thread().name)
-        return read(name)
-
-    monkeypatch.setattr(blobs, "ref", noted)
-    assert api.ask("GET", path, VIEWER).status_code == 200
-    assert readers and all(name.startswith("blob-reader") for name in readers)
 
 
 @pytest.mark.parametrize("path", ["/v1/replays", "/v1/draft/tables", "/v1/draft"])
