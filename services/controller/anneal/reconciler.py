@@ -36,8 +36,8 @@ class NothingToAnneal(AnnealError):
 
 
 def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
-    """Return the run's game with the overrides. Raise AnnealError if it is invalid, unchanged, needs another layout, or
-    names a hero that the game lacks."""
+    """Return the run's game with the overrides. Raise AnnealError if it is invalid or unchanged, needs another layout
+    or frameskip, or names a hero that the game lacks."""
     try:
         now = GameConfig.model_validate(dict(record.game))
         then = GameConfig.model_validate(merge_overrides(now.model_dump(mode="json"), overrides))
@@ -51,6 +51,9 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
         raise AnnealError(
             "overrides: the change alters the layout of observations and actions, which all games of a "
             "run share. Use surgery instead (POST /v1/surgery/plan)")
+    if then.frameskip != now.frameskip:
+        raise AnnealError("overrides: all games of a run share game.frameskip. Use surgery instead "
+                          "(POST /v1/surgery/plan)")
     try:
         hero_ids(then)
     except ValueError as error:

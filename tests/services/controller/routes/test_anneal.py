@@ -42,7 +42,7 @@ def test_anneal_stores_its_request_unless_it_is_a_dry_run(run: Api) -> None:
 
 
 @pytest.mark.parametrize("overrides", [
-    {"patch": "1.0"}, {"heroes_per_team": 5}, {"speed": 2}, {"hero_pool": ["nevermor"]}])
+    {"patch": "1.0"}, {"heroes_per_team": 5}, {"speed": 2}, {"hero_pool": ["nevermor"]}, {"frameskip": 8}])
 def test_change_that_cannot_be_annealed_is_refused(run: Api, overrides: dict[str, object]) -> None:
     for query in ("", "?dry_run=true"):
         refused = problem(run.ask("POST", f"/v1/anneal{query}", json={**WISH, "overrides": overrides}), 422, "invalid")
