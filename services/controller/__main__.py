@@ -25,7 +25,6 @@ from five.services.controller.run.reconcile import PauseClock, reconcile
 from five.services.controller.run.setup import set_up_run
 from five.services.controller.surgery.plans import model_schema
 from rapid.reexec import inherited_socket
-from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store import functions
 from rapid.store.errors import Corrupt, FencedOut
@@ -45,7 +44,7 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
         try:
             await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live, clock,
                                     lifecycle.pause_timeout_seconds, lifecycle.lease_seconds)
-        except (redis.RedisError, Unavailable, ValueError, Corrupt) as error:
+        except (redis.RedisError, ValueError, Corrupt) as error:
             # Also an acknowledgement or a lease that a service has damaged: each writes its own.
             log.warning("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
@@ -87,7 +86,7 @@ async def keep_annealing(service: Service[RunConfig]) -> None:
     while not service.lifecycle.draining:
         try:
             await asyncio.to_thread(reconcile_and_show)
-        except (redis.RedisError, Unavailable, FencedOut) as error:
+        except (redis.RedisError, FencedOut) as error:
             log.warning("anneal is unreadable: %s", error)
         except (ValueError, Corrupt):
             # An invalid or damaged document must not stop the controller.

@@ -8,7 +8,6 @@ import redis
 from five.run.config import RunConfig
 from five.run.effective import drift
 from five.services.controller import metrics
-from rapid.rpc.errors import Unavailable
 from rapid.service import Service
 from rapid.store.connection import Role, connect
 from rapid.store.errors import Corrupt
@@ -39,6 +38,6 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
     while not service.lifecycle.draining:
         try:
             await asyncio.to_thread(update)
-        except (redis.RedisError, Unavailable, ValueError, Corrupt) as error:
+        except (redis.RedisError, ValueError, Corrupt) as error:
             log.debug("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)

@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from rapid.rpc.errors import Unavailable
 from rapid.store.errors import FencedOut
 
 log = logging.getLogger(__name__)
@@ -167,7 +166,7 @@ def install(app: FastAPI) -> None:
         detail = "; ".join(f"{w['where']}: {w['what']}" for w in wrong[:5])
         return Problem(422, detail, errors=wrong).response(request.url.path)
 
-    for away in (ConnectionError, redis.ConnectionError, redis.TimeoutError, Unavailable):
+    for away in (ConnectionError, redis.ConnectionError, redis.TimeoutError):
         app.add_exception_handler(away, lambda request, error: store_unavailable(error).response(request.url.path))
 
     @app.exception_handler(redis.ResponseError)

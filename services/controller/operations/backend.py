@@ -22,7 +22,7 @@ class StepLimits:
 
 
 class OperationBackend(Protocol):
-    """A run. Every effect is idempotent. Any method may raise redis.RedisError or rapid.rpc.errors.Unavailable; the
+    """A run. Every effect is idempotent. Any method may raise redis.RedisError, or the blob store's OSError; the
     engine then advances the same step again.
     """
 

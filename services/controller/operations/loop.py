@@ -9,7 +9,6 @@ import redis
 from five.services.controller.operations.backend import OperationBackend
 from five.services.controller.operations.engine import advance
 from five.services.controller.operations.store import OperationStore
-from rapid.rpc.errors import Unavailable
 
 log = logging.getLogger(__name__)
 MAX_CHANGES_PER_PASS = 50
@@ -37,7 +36,7 @@ async def run_operation_loop(store: OperationStore, backend: OperationBackend, s
     while not draining():
         try:
             await asyncio.to_thread(advance_once, store, backend)
-        except (redis.RedisError, Unavailable, OSError) as error:
+        except (redis.RedisError, OSError) as error:
             log.warning("active operation cannot be advanced: %s", error)
         except Exception:
             # An invalid document must not stop the controller.

@@ -13,7 +13,6 @@ from five.run.load import load
 from five.services.controller import metrics_updater
 from five.services.controller.metrics_updater import keep_metrics_current
 from five.services.controller.run.setup import set_up_run
-from rapid.rpc.errors import Unavailable
 from rapid.store.errors import Corrupt
 from rapid.store.state import RunState, Status
 from rapid.telemetry.metrics import REGISTRY
@@ -92,8 +91,8 @@ def test_record_without_a_status_has_nobody_to_wait_for(state: RunState, redis_u
     assert (shown("run_epoch_info"), shown("not_idle_instances")) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize("failure", [Unavailable("no params"), redis.ConnectionError("away"),
-                                     Corrupt("an acknowledgement is damaged"), ValueError("a name is damaged")])
+@pytest.mark.parametrize("failure", [
+    redis.ConnectionError("away"), Corrupt("an acknowledgement is damaged"), ValueError("a name is damaged")])
 def test_failed_pass_is_followed_by_the_next(state: RunState, redis_url: str, failure: Exception) -> None:
     set_up_run(state, CONFIG, "test")
     failures = [failure]

@@ -16,7 +16,6 @@ from five.services.controller.http.problems import (
     responses,
     store_unavailable,
 )
-from rapid.rpc.errors import Unavailable
 from rapid.store.errors import FencedOut
 
 
@@ -73,7 +72,7 @@ def client() -> TestClient:
         "moved": FencedOut("epoch", "epoch 3 is over"),
         "http": HTTPException(418, "teapot", {"X-Pot": "tea"}), "connection": ConnectionError("refused"),
         "redis": redis.ConnectionError("refused"), "slow": redis.TimeoutError("refused"),
-        "service": Unavailable("refused"), "bug": KeyError("secret"),
+        "bug": KeyError("secret"),
         "full": redis.OutOfMemoryError("refused: command not allowed when used memory > 'maxmemory'."),
         "unsaved": redis.ResponseError("MISCONF refused: Errors writing to the AOF file"),
         "alone": redis.ResponseError("Command # 1 (SET a b) of pipeline caused error: NOREPLICAS refused"),
@@ -101,7 +100,7 @@ def test_exceptions_are_problems(client: TestClient, name: str, status: int, kin
     assert headers.items() <= dict(answer.headers).items()
 
 
-@pytest.mark.parametrize("name", ["connection", "redis", "slow", "service", "full", "unsaved", "alone"])
+@pytest.mark.parametrize("name", ["connection", "redis", "slow", "full", "unsaved", "alone"])
 def test_unreachable_store_says_when_to_retry(client: TestClient, name: str) -> None:
     answer = client.get(f"/raise/{name}")
     assert answer.status_code == 503 and answer.json()["type"] == "urn:five:problem:store-unavailable"

@@ -12,7 +12,6 @@ from five.services.controller.operations import loop
 from five.services.controller.operations.document import Operation, OperationKind, OperationState
 from five.services.controller.operations.loop import advance_once, run_operation_loop
 from five.services.controller.operations.store import OperationStore
-from rapid.rpc.errors import Unavailable
 from rapid.store.state import RunState
 from tests.services.controller.operations.memory_backend import REQUEST, MemoryBackend
 
@@ -122,8 +121,8 @@ def test_waiting_operation_is_read_once_in_a_pass(store: OperationStore) -> None
 
 
 @pytest.mark.parametrize("failure", [
-    redis.ConnectionError("the store is down"), Unavailable("no optimizer"), OSError("no route"),
-    KeyError("an invalid document")], ids=lambda error: type(error).__name__)
+    redis.ConnectionError("the store is down"), OSError("no route"), KeyError("an invalid document")],
+    ids=lambda error: type(error).__name__)
 async def test_loop_goes_on_after_a_failure(store: OperationStore, failure: Exception,
                                             caplog: pytest.LogCaptureFixture) -> None:
     run = MemoryBackend()
@@ -141,7 +140,7 @@ async def test_loop_goes_on_after_a_failure(store: OperationStore, failure: Exce
     task = asyncio.create_task(run_operation_loop(store, run, 0.01, lambda: draining))
     ended = await wait_over(store, identity)
     assert ended.state is OperationState.DONE and not failures
-    expected = isinstance(failure, redis.RedisError | Unavailable | OSError)
+    expected = isinstance(failure, redis.RedisError | OSError)
     records = [r for r in caplog.records if r.message.startswith("active operation cannot be advanced")]
     assert [r.levelname for r in records] == ["WARNING" if expected else "ERROR"] * 2
     draining = True
