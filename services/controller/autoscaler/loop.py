@@ -82,15 +82,11 @@ class ScalingLoop:
         now = self._clock()
         status = self._state.status()
         if status is None or status.status is not Status.RUNNING:
-            # While the run is not running, waits say nothing about pool sizes.
-            self._window.reset()
-            self._autoscaler.reset()
+            self._reset()
             return []
         live = self._leases.live()
         if any(i.stats.get("holding") for i in live if i.kind == "optimizer"):
-            # Learning is blocked by a store, and everything else with it: that says nothing about pool sizes.
-            self._window.reset()
-            self._autoscaler.reset()
+            self._reset()  # learning is blocked by a store, and everything else with it
             return []
         self._window.observe(now, [HeartbeatSample(i.kind, i.id, i.beaten_at, i.started_at, i.stats)
                                    for i in self._own_instances(live)])
@@ -108,6 +104,12 @@ class ScalingLoop:
                 "wanted": decision.wanted, "reason": str(decision.reason),
                 "signals": signals.as_dict() if signals else {}})
         return decisions
+
+    def _reset(self) -> None:
+        """Drop all measurements: while the run is not running, waits say nothing about pool sizes."""
+        self._window.reset()
+        self._autoscaler.reset()
+        metrics.show_signals({})
 
     def _own_instances(self, live: Sequence[Instance]) -> list[Instance]:
         """Return the instances without the pods of other Deployments of the same kind, such as a pool for past

@@ -148,4 +148,6 @@ def test_signals_are_measured_again_after_learning_was_blocked(state: RunState, 
         return found
 
     measured = ["measuring"] * 3 + ["in_band"]
-    assert reasons(4) == measured and reasons(1, holding="away") == [] and reasons(4) == measured
+    assert reasons(4) == measured and shown("unpaced_reuse_ratio") == 1.0
+    assert reasons(1, holding="away") == [] and math.isnan(shown("unpaced_reuse_ratio") or 0.0)
+    assert reasons(4) == measured
