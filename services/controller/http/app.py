@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 
 from five.services.controller.console import static_files
 from five.services.controller.http import problems
 from five.services.controller.http.dependencies import Context
 from five.services.controller.http.idempotency import IdempotencyStore
-from five.services.controller.http.middleware import RequestMiddleware
+from five.services.controller.http.middleware import PROTECTED, RequestMiddleware
 from five.services.controller.http.openapi import install_openapi
 from five.services.controller.http.request_limits import RequestLimits
 from five.services.controller.http.traces import TraceMiddleware
@@ -46,6 +47,13 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
+def allowed_methods(path: str) -> list[str]:
+    """Return the methods of the API's routes for a path."""
+    below = path.removeprefix(PROTECTED)
+    return sorted({method for router in ROUTERS for route in router.routes
+                   if isinstance(route, APIRoute) and route.path_regex.match(below) for method in route.methods})
+
+
 def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
                failure_reason: Callable[[], str] = lambda: "") -> FastAPI:
     """Create the application; its OpenAPI document is at /openapi.json.
@@ -58,9 +66,9 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
                   generate_unique_id_function=lambda route: route.name,
                   servers=[{"url": context.path_prefix}] if context.path_prefix else None)
     app.state.context = context
-    problems.install(app)
+    problems.install(app, allowed_methods)
     for router in ROUTERS:
-        app.include_router(router, prefix="/v1")
+        app.include_router(router, prefix=PROTECTED)
     install_openapi(app)
     if tracing.is_on():
         app.add_middleware(TraceMiddleware)

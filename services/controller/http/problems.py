@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -146,8 +146,11 @@ def responses(**statuses: str) -> dict[int | str, dict[str, Any]]:
     return {int(status.removeprefix("_")): {"description": when} for status, when in statuses.items()}
 
 
-def install(app: FastAPI) -> None:
-    """Install exception handlers that return problem details."""
+def install(app: FastAPI, allowed_methods: Callable[[str], Sequence[str]] = lambda path: ()) -> None:
+    """Install exception handlers that return problem details.
+
+    ``allowed_methods`` returns all methods of a path: the router names only those of its first route.
+    """
 
     @app.exception_handler(Problem)
     def known(request: Request, problem: Problem) -> Response:
@@ -158,7 +161,9 @@ def install(app: FastAPI) -> None:
         detail = {404: f"{request.url.path}: no such path; /openapi.json lists all paths",
                   405: f"{request.url.path}: method {request.method} is not allowed"}.get(error.status_code,
                                                                                           str(error.detail))
-        return Problem(error.status_code, detail, headers=error.headers).response(request.url.path)
+        methods = allowed_methods(request.url.path) if error.status_code == 405 else ()
+        headers = {**(error.headers or {}), **({"Allow": ", ".join(methods)} if methods else {})}
+        return Problem(error.status_code, detail, headers=headers).response(request.url.path)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

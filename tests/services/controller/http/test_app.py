@@ -1,5 +1,6 @@
 """The application: health checks, its document, and the page of an unknown address."""
 
+import pytest
 import redis
 from fastapi.testclient import TestClient
 
@@ -29,6 +30,17 @@ def test_health_checks_give_the_reason(redis_client: redis.Redis, redis_url: str
     assert health() == [(200, "alive"), (503, "waiting for the run")]
     reasons.not_ready, reasons.failure = "", "the merger ended"
     assert health() == [(503, "the merger ended"), (200, "ready")]
+
+
+@pytest.mark.parametrize(("method", "path", "allowed"), [
+    ("DELETE", "/v1/matches", {"GET", "POST"}), ("DELETE", "/v1/anneal", {"GET", "POST"}),
+    ("POST", "/v1/schedules/learning_rate", {"GET", "PUT"}), ("PUT", f"/v1/play/games/{'0' * 32}", {"DELETE", "GET"}),
+    ("HEAD", "/v1/status", {"GET"}), ("GET", "/v1/pause", {"POST"}), ("POST", "/", {"GET", "HEAD"})])
+def test_refused_method_has_all_others_of_the_path(redis_client: redis.Redis, redis_url: str, method: str, path: str,
+                                                   allowed: set[str]) -> None:
+    client = TestClient(create_app(context_at(redis_url, LimitsConfig())))
+    answer = client.request(method, path, headers=bearer(VIEWER))
+    assert answer.status_code == 405 and set(answer.headers["allow"].split(", ")) == allowed
 
 
 def test_document_has_the_api_alone(redis_client: redis.Redis, redis_url: str) -> None:
