@@ -12,6 +12,7 @@ from five.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, I
 from five.local.cluster import free_ports
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
+from rapid.rpc.channel import Channel
 from rapid.rpc.errors import CallFailed, MessageTooLarge, StatusCode
 from tests.clients.tensor_sets import encode_set
 from tests.rapid.conftest import SECRET, at
@@ -166,6 +167,26 @@ async def test_restarted_server_is_found_again(start_server: Any, fast: RpcConfi
         await start_server(ADD_INFERENCE, CountingInference(5), port=server.port)
         assert (await asking).unknown_sessions.tolist() == [1]
         assert (await step(client, [1], RESET)).versions.tolist() == [5]
+
+
+async def test_a_server_that_refuses_is_left_at_once(start_server: Any, rpc_config: RpcConfig,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another server; a client of one server waits for its start."""
+    waits: list[bool] = []
+    ready = Channel.ready
+
+    async def recorded(channel: Channel, timeout: float, until_refused: bool = False) -> None:
+        waits.append(until_refused)
+        await ready(channel, timeout, until_refused)
+
+    monkeypatch.setattr(Channel, "ready", recorded)
+    server = await start_server(ADD_INFERENCE, CountingInference())
+    async with InferenceClient(["127.0.0.1:1", at(server)], rpc_config, LAYOUT, SECRET, epoch=1) as client:
+        assert (await step(client, [1], RESET)).values.shape == (1, H)
+    assert waits[-1] and len(waits) <= 2
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, SECRET, epoch=1) as client:
+        await step(client, [1], RESET)
+    assert not waits[-1]
 
 
 async def test_no_server_is_an_error_within_the_deadline(rpc_config: RpcConfig) -> None:

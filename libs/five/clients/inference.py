@@ -309,7 +309,8 @@ class InferenceClient:
                 self._dialled = server.address
                 channel = aio_channel(server.address, self._config, self._token, server.name or self._name)
                 try:
-                    await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0))
+                    await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0),
+                                        until_refused=len(self._servers) > 1)
                     self._stream = _Stream(channel, loop.time() + self._random_lifetime())
                     self.connections += 1
                     return self._stream

@@ -105,14 +105,31 @@ class Channel:
         """Close the connection, which ends every call on it."""
         await self.grpc.close(None)
 
-    async def ready(self, timeout: float) -> None:
-        """Wait until a server responds. Raise TimeoutError that names the address."""
+    async def ready(self, timeout: float, until_refused: bool = False) -> None:
+        """Wait until a server responds. Raise TimeoutError that names the address.
+
+        With ``until_refused`` the wait also ends once every address of the target has failed, for callers that have
+        another target; otherwise gRPC tries them again until the timeout.
+        """
+        failed = f"no server responds at {self.target} within {timeout:g} s"
         try:
-            await asyncio.wait_for(self.grpc.channel_ready(), timeout)
+            async with asyncio.timeout(timeout):
+                if not until_refused or await self._connected():
+                    await self.grpc.channel_ready()
+                    return
+                failed = f"no server accepts connections at {self.target}"
         except TimeoutError:
-            reason = await asyncio.to_thread(tls_failure, self.target)
-            raise TimeoutError(f"no server responds at {self.target} within {timeout:g} s"
-                               f"{reason and f': {reason}'}") from None
+            pass
+        reason = await asyncio.to_thread(tls_failure, self.target)
+        raise TimeoutError(f"{failed}{reason and f': {reason}'}")
+
+    async def _connected(self) -> bool:
+        """Return whether the first attempt to connect succeeds."""
+        state = self.grpc.get_state(try_to_connect=True)
+        while state not in (grpc.ChannelConnectivity.READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE):
+            await self.grpc.wait_for_state_change(state)
+            state = self.grpc.get_state(try_to_connect=True)
+        return state is grpc.ChannelConnectivity.READY
 
 
 def aio_channel(target: str, config: RpcConfig, token: CallToken | None = None, server_name: str = "") -> Channel:
