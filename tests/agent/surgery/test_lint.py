@@ -58,6 +58,12 @@ def test_change_of_all_games_at_once_is_warned_of(kind: str, key: dict[str, Any]
     assert not findings(spec, {**step, "anneal_versions": 5}, code="no-anneal")
 
 
+def test_no_anneal_is_advised_for_what_all_games_share() -> None:
+    spec = agent(1)
+    step = {"kind": "game", "values": {"frameskip": 2 * spec.game.frameskip}}
+    assert not findings(spec, step, code="no-anneal")
+
+
 @pytest.mark.parametrize(("versions", "level"), [(0, "warning"), (1, "note")])
 def test_six_fields_without_a_prior_are_named(versions: int, level: str) -> None:
     spec = agent(1, {"omit": OMITTED})

@@ -144,6 +144,7 @@ def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
     ({"kind": "game", "values": {"heroes_per_team": 5}}, "heroes_per_team"),
     ({"kind": "game", "values": {"observation.minimap": 4}}, "change the network's inputs"),
     ({"kind": "game", "values": {"observation.mirror_dire": True}, "anneal_versions": 3}, "cannot be annealed"),
+    ({"kind": "game", "values": {"frameskip": 8}, "anneal_versions": 3}, "frameskip cannot be annealed"),
 ])
 def test_step_that_does_not_fit_is_named(step: dict, words: str) -> None:
     spec = agent(1, {"omit": ("global.time", "items")}, {"split_heads": ("unit.ally",)})

@@ -53,7 +53,7 @@ def _lint_step(stage: PlanStage, plan: Plan, tensors: Mapping[str, Array] | None
         yield ("warning", "no-anneal", f"{', '.join(step.actions)} will be offered in all games at once, and an "
                "untrained policy misuses them; set anneal_versions to introduce them gradually")
     if isinstance(step, ChangeGame) and not step.anneal_versions:
-        if before.layout.hash == after.layout.hash:
+        if before.layout.hash == after.layout.hash and before.game.frameskip == after.game.frameskip:
             yield ("warning", "no-anneal", f"{', '.join(step.values)} change in all games at once; set "
                    "anneal_versions to let the guard stop the change")
         elif "observation.mirror_dire" in step.values:

@@ -36,6 +36,8 @@ class ChangeGame(SurgeryStep):
             if after.layout.hash != spec.layout.hash:
                 raise ValueError(f"game: {', '.join(self.values)} cannot be annealed, because it changes the "
                                  "observation's layout")
+            if after.game.frameskip != spec.game.frameskip:
+                raise ValueError("game: frameskip cannot be annealed, because all games of a run share it")
             return spec
         return after
 
