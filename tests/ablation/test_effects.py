@@ -39,6 +39,7 @@ def test_effects_are_found(seeds: list[int]) -> None:
     design = config(seeds)
     found = effects(design, runs(design), rating)
     assert {name: effect.value for name, effect in found.items()} == pytest.approx(TRUE)
+    assert found["c"].value == 0
     assert all(effect.half < 1e-6 and effect.seeds == 8 * len(seeds) for effect in found.values())
 
 

@@ -38,5 +38,7 @@ def effects(config: AblationConfig, runs: Sequence[TrialRun], metric: Callable[[
         half = math.inf
         if freedom > 0:
             half = t95(freedom) * math.sqrt(float(residuals @ residuals) / freedom * covariance[column, column])
-        found[name] = MeanEstimate(float(fitted[column]), half, len(known))
+        # A difference of equal means would be a rounding error.
+        value = float(fitted[column]) if abs(fitted[column]) > 1e-12 * np.abs(observed).max() else 0.0
+        found[name] = MeanEstimate(value, half, len(known))
     return found
