@@ -13,7 +13,7 @@ from five.agent.compute import torch_threads
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, Plan, migrate_policy
 from five.evaluation.archived_versions import ArchivedVersions, VersionNotArchived, VersionUnreadable
-from five.local.run_folder import RunFolder
+from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.load import load, save
 from rapid import tensorfile
 from rapid.blobs import BlobStore
@@ -54,6 +54,13 @@ def record(folder: RunFolder, old: AgentSpec, *plans: Plan) -> AgentSpec:
 def wider(spec: AgentSpec) -> Plan:
     return Plan.from_values({"name": "wider", "parent": spec.schema,
                              "steps": [{"kind": "widen", "layer": "set", "to": spec.model.set + 3}]})
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    folder = ended_run(tmp_path, versions=())
+    folder.record.write_text("{")
+    with pytest.raises(RunUnavailable, match=r"record\.json is not a run's record: .*`five report` writes it again"):
+        _ = ArchivedVersions(folder).config
 
 
 def test_only_names_of_ten_digits_are_versions(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from five.agent.model.policy import Policy
 from five.agent.model.temperature import at_temperature
 from five.agent.surgery import AgentSpec
 from five.evaluation.match import freeze_for_matches
-from five.evaluation.saved_state import load_record
+from five.evaluation.saved_state import SavedRecord, load_record
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.config import RunConfig
 from five.run.effective import overlay
@@ -41,8 +41,15 @@ class ArchivedVersions:
         """Configuration of the run's last start, with its record's game and model."""
         started = self.folder.path / "cluster.yaml"
         config = load_stored(started if started.exists() else self.folder.config)
-        saved = load_record(self.folder.record)
+        saved = self._saved_record()
         return config if saved is None else overlay(config, saved.record)
+
+    def _saved_record(self) -> SavedRecord | None:
+        """Return the run's record in its folder, None without one. Raises RunUnavailable for a damaged file."""
+        try:
+            return load_record(self.folder.record)
+        except ValueError as error:
+            raise RunUnavailable(f"{error}; `five report` writes it again while the run is running") from None
 
     @cached_property
     def blobs(self) -> BlobStore:
@@ -94,7 +101,7 @@ class ArchivedVersions:
         schema = meta.get("schema", spec.schema)
         if schema == spec.schema:
             return tensors
-        saved = load_record(self.folder.record)
+        saved = self._saved_record()
         if saved is None or schema not in saved.chain.schemas:
             raise VersionUnreadable(
                 f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, the run's "
