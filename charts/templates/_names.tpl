@@ -110,11 +110,16 @@ Labels of an object for Prometheus or Grafana: those by which they select it rep
 {{- end }}
 {{- end }}
 
-{{/* What the values add to the objects themselves: `what` (labels, annotations) of a component, over the global ones. */}}
+{{/*
+What the values add to the objects themselves: `what` (labels, annotations) of a component or its pool, over the global ones.
+*/}}
 {{- define "five.ofObjects" -}}
 {{- $values := .of.root.Values }}
 {{- $at := splitList "-" .of.component }}
 {{- $own := ternary (index $values.redis (last $at)) (index $values (.of.component | camelcase | untitle)) (eq (first $at) "redis") }}
+{{- with .of.pool }}
+{{- $own = get (include "five.inferencePools" $.of.root | fromYaml) . }}
+{{- end }}
 {{- $found := deepCopy (index $values.global .what) }}
 {{- if kindIs "map" $own }}{{ $found = merge (deepCopy (index $own .what | default dict)) $found }}{{ end }}
 {{- toYaml $found }}

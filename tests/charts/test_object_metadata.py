@@ -35,6 +35,16 @@ def test_a_components_own_come_first() -> None:
     assert list(notes.values()) == ["own", "state", "all", "own", "balancer", "all"]
 
 
+def test_a_pools_own_come_before_those_of_inference() -> None:
+    values = Values("metadata of a pool", sets=(
+        "inference.labels.a=all", "inference.annotations.note=all", "inference.pools.past.serves=past",
+        "inference.pools.past.labels.a=past", "inference.pools.past.annotations.note=past"))
+    for pool, said in (("inference", "all"), ("inference-past", "past")):
+        for kind in ("Deployment", "Service", "PodDisruptionBudget"):
+            assert found(values, kind, pool)["metadata"]["labels"]["a"] == said, (kind, pool)
+        assert [annotations(found(values, kind, pool))["note"] for kind in ("Deployment", "Service")] == [said] * 2
+
+
 def test_none_takes_the_place_of_the_charts_labels() -> None:
     plain = found(Values("defaults"), "StatefulSet", "optimizer")["metadata"]["labels"]
     assert found(OWN, "StatefulSet", "optimizer")["metadata"]["labels"] == plain | {"team": "rl"}
