@@ -86,10 +86,14 @@ first, because templates fail on a missing section without naming the cause.
 {{- end }}
 
 {{- $grace := dig "lifecycle" "grace_seconds" 20 .Values.run.overrides }}
-{{- range $component := list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" }}
-{{- $seconds := (index $.Values $component).terminationGracePeriodSeconds }}
-{{- if le (float64 $seconds) (float64 $grace) }}
-{{- $problems = append $problems (printf "%s.terminationGracePeriodSeconds: %v s are not longer than the %v s in which a service drains (lifecycle.grace_seconds)" $component $seconds $grace) }}
+{{- $own := pick .Values "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" }}
+{{- range $name, $pool := .Values.inference.pools }}
+{{- $_ := set $own (printf "inference.pools.%s" $name) ($pool | default dict) }}
+{{- end }}
+{{- range $path, $values := $own }}
+{{- $seconds := $values.terminationGracePeriodSeconds }}
+{{- if and (hasKey $values "terminationGracePeriodSeconds") (le (float64 $seconds) (float64 $grace)) }}
+{{- $problems = append $problems (printf "%s.terminationGracePeriodSeconds: %v s are not longer than the %v s in which a service drains (lifecycle.grace_seconds)" $path $seconds $grace) }}
 {{- end }}
 {{- end }}
 

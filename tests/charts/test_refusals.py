@@ -45,6 +45,8 @@ CASES = {
                                       "run.overrides.services.controller.port: the chart computes it"),
     "no time to drain": (("optimizer.terminationGracePeriodSeconds=5",),
                          "optimizer.terminationGracePeriodSeconds: 5 s"),
+    "no time to drain in a pool": (("inference.pools.default.terminationGracePeriodSeconds=20",),
+                                   "inference.pools.default.terminationGracePeriodSeconds: 20 s"),
     "more connections than Redis takes": (
         ("rollout.replicas=9900",), "9900 rollouts, 1 inference servers and 1 optimizers hold 10013 connections"),
     "with a pool for past versions": (
