@@ -118,7 +118,7 @@ checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- $selector := include "five.selectorLabels" . | fromYaml }}
 {{- $spread := list }}
 {{- /* One pod alone cannot be spread. */}}
-{{- $several := has .component (list "rollout" "dota-env" "inference" "optimizer") }}
+{{- $several := has .component (list "rollout" "dota-env" "inference" "optimizer" "opponents") }}
 {{- range ternary (.values.topologySpreadConstraints | default $global.topologySpreadConstraints) list $several }}
 {{- $spread = append $spread (merge dict . (dict "labelSelector" (dict "matchLabels" $selector))) }}
 {{- end }}

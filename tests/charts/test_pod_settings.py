@@ -93,6 +93,16 @@ def test_several_keepers_of_opponents_have_a_budget() -> None:
     assert "five-opponents" not in names and "five-redis-state" in names
 
 
+def test_components_that_may_have_several_pods_are_spread() -> None:
+    values = Values("spread", sets=("dotaEnv.placement=deployment", "play.enabled=true", "opponents.replicas=2"))
+    spread = {name for name, _, spec in pods(objects(values)) if "topologySpreadConstraints" in spec}
+    assert spread == {f"Deployment/five-{c}" for c in ("rollout", "dota-env", "inference", "opponents")} | {
+        "StatefulSet/five-optimizer"}
+    for name, meta, spec in pods(objects(values)):
+        for constraint in spec.get("topologySpreadConstraints", []):
+            assert matches(constraint["labelSelector"], meta["labels"]), name
+
+
 def test_the_states_redis_may_hold_a_drain_up() -> None:
     assert find(RDMA, "PodDisruptionBudget", "redis-state")["spec"]["maxUnavailable"] == 0
     none = Values("none", sets=("redis.state.podDisruptionBudget.maxUnavailable=",))
