@@ -74,6 +74,14 @@ def test_senders_of_segments_are_shown_by_optimizer() -> None:
         assert metric in found[title] and (not by or f"by ({by})" in found[title]), title
 
 
+def test_a_process_out_of_reach_has_a_line_at_zero() -> None:
+    """A failed scrape ends all series of the target except `up`."""
+    (scrapes,) = [panel for panel in panels(dashboards()["system"]) if panel["title"] == "Scrapes"]
+    (target,) = scrapes["targets"]
+    assert re.fullmatch(r"last_over_time\(five_process_started_info\{.*\}\[1h\]\) \* on \(job, instance\) "
+                        r"group_left \(\) up", target["expr"])
+
+
 def test_staleness_and_reuse_come_first_with_their_targets() -> None:
     assert NAMES[0] == "data-quality"
     staleness, reuse = panels(dashboards()["data-quality"])[:2]
