@@ -16,6 +16,7 @@ hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -
 
 umask 077
 touch "$file"
+chmod go= "$file"  # one written by hand may be open to others
 
 value() { sed -n "s/^$1=//p" "$file" | tail -n 1; }
 

@@ -16,6 +16,7 @@ compose=${COMPOSE:-docker compose}
 [ $# -gt 0 ] || { sed -n '2,12p' "$0"; exit 2; }
 [ -f "$env_file" ] || { echo "rotate: there is no $env_file; \`make env\` writes it" >&2; exit 2; }
 
+umask 077  # copies of the file hold its secrets
 value() { sed -n "s/^$1=//p" "$env_file" | tail -n 1; }
 fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64; }
@@ -23,7 +24,7 @@ hash_of() { printf %s "$1" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -
 # set_values NAME=VALUE ...: replaces lines of the file, an empty value takes one out. Written beside, then renamed.
 set_values() {
   beside=$env_file.new.$$
-  (umask 077 && cat "$env_file" >"$beside")
+  cat "$env_file" >"$beside"
   for pair; do
     name=${pair%%=*}
     grep -v "^$name=" "$beside" >"$beside.part" || true

@@ -274,7 +274,9 @@ def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
     assert not set(make("two").values()) & set(first.values())
     # Values of a file written by hand stay. An empty secret is replaced.
     (tmp_path / "mine").write_text("GRAFANA_PASSWORD=\nFIVE_PLAY_SECRET=mine")
+    (tmp_path / "mine").chmod(0o644)
     mine = make("mine")
+    assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o600
     assert mine["FIVE_PLAY_SECRET"] == "mine" and len(mine["GRAFANA_PASSWORD"]) == 48  # noqa: S105
 
 

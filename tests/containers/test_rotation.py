@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -155,6 +156,22 @@ def test_an_interrupted_rotation_is_finished_by_a_repeat(host: Host) -> None:
     assert host.secret("optimizer") == new
     for role in acl.ROLES:
         assert host.takes("optimizer", new, role) and not host.takes("optimizer", old, role)
+
+
+def test_others_cannot_read_the_copies_of_the_file(host: Host) -> None:
+    """The script filters a copy with grep."""
+    tools, log = host.place / "tools", host.place / "modes"
+    tools.mkdir()
+    (tools / "grep").write_text(f'#!/bin/sh\nstat -c %a {host.env_file}.new.* >>{log} 2>/dev/null\n'
+                                f'exec {shutil.which("grep")} "$@"\n')
+    (tools / "grep").chmod(0o755)
+    before = os.umask(0o022)
+    try:
+        done = host.rotate("rollout", PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
+    finally:
+        os.umask(before)
+    assert done.returncode == 0, done.stderr
+    assert set(log.read_text().split()) == {"600"}
 
 
 def test_admin_and_probe_passwords_rotate(host: Host) -> None:
