@@ -207,13 +207,23 @@ def test_group_runs_an_agent_for_each_optimizer() -> None:
 
 
 def test_graphics_cards_go_to_inference_and_optimizer() -> None:
-    assert GPU["services"].keys() == {*IMAGES, "admin"}
+    assert GPU["services"].keys() == {*IMAGES, "admin", "redis-params"}
     for name in ("inference", "optimizer"):
         service = GPU["services"][name]
         (device,) = service["deploy"]["resources"]["reservations"]["devices"]
         assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
         assert service["image"] == COMPOSE["services"][name]["image"] + "-cuda"
         assert service["build"]["args"] == {"FLAVOUR": "cuda", "TORCH_INDEX": "${FIVE_TORCH_INDEX-}"}
+
+
+def test_the_parameters_fit_into_their_redis() -> None:
+    presets = yaml.safe_load((ROOT / "charts/files/presets.yaml").read_text())
+    for file, preset in ((COMPOSE, "laptop-1v1"), (GPU, "gpu-node")):
+        facts = presets[preset]
+        stored = facts["keep_versions"] + facts["versions_in_grace"] + 1  # and the one being written
+        (gibibytes,) = re.findall(r":-(\d+)g\}$", file["services"]["redis-params"]["mem_limit"])
+        # As in the chart, a quarter more for what the allocator cannot use.
+        assert 1.25 * stored * facts["parameter_bytes"] < int(gibibytes) << 30, preset
 
 
 def test_prometheus_looks_for_every_service() -> None:
