@@ -177,6 +177,19 @@ server that reaches maxmemory refuses writes with an error instead.
 {{- if and (not $state.external.host) (lt (include "five.bytes" $limit | float64) (mulf $data 1.5)) }}
 redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again while the file is rewritten, and redis.state.resources.limits.memory is {{ $limit }}: raise it, or lower maxmemory
 {{- end }}
+{{- range $role := list "state" "params" }}
+{{- $external := (index $.Values.redis $role).external }}
+{{- $hosts := ternary (splitList "," $external.host) list (ne $external.host "") }}
+{{- range $host := $hosts }}
+{{- /* A name, an IPv4 or an IPv6 address; one colon alone is a port's. */}}
+{{- if not (regexMatch "^([A-Za-z0-9._-]+|\\[?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*\\]?)$" (trim $host)) }}
+{{ printf "redis.%s.external.host %q: only a host name or an IP address is allowed; its port is redis.%s.external.port" $role $host $role }}
+{{- end }}
+{{- end }}
+{{- if and (gt (len $hosts) 1) (not $external.sentinel.primary) }}
+{{ printf "redis.%s.external.host %q: several hosts are Redis Sentinels: set redis.%s.external.sentinel.primary, or name one host" $role $external.host $role }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Most inference servers that there can be. */}}

@@ -58,6 +58,18 @@ CASES = {
     "a prefix that would be cut": (
         ("nameOverride=" + "b" * 36,), "has 41 characters, at most 40 are allowed, and a cut one could be"),
     "an invalid tag": (("global.image.tag=a b",), "tag"),
+    "an external Redis with its port": (
+        ("redis.state.external.host=redis.example:6380",),
+        'redis.state.external.host "redis.example:6380": only a host name or an IP address is allowed; its port is '
+        "redis.state.external.port"),
+    "a URL of an external Redis": (("redis.params.external.host=redis://redis.example",),
+                                   'redis.params.external.host "redis://redis.example": only a host name'),
+    "a Sentinel with its port": (
+        ("redis.state.external.host=a\\,[fd00::1]:26379", "redis.state.external.sentinel.primary=five"),
+        'redis.state.external.host "[fd00::1]:26379": only a host name'),
+    "several hosts without Sentinels": (
+        ("redis.params.external.host=a\\,b",),
+        'redis.params.external.host "a,b": several hosts are Redis Sentinels: set redis.params.external.sentinel'),
     "an invalid port": (("redis.state.external.port=70000",), "port"),
 }
 
