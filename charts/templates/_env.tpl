@@ -36,7 +36,7 @@ Environment variables of a component's containers. Most helpers take a component
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_STATE_PASSWORD_FILE" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "FIVE_PARAMS_PASSWORD_FILE" "POD_NAME" "POD_IP" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_VIEWER_TOKEN_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_STATE_PASSWORD_FILE" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "FIVE_PARAMS_PASSWORD_FILE" "POD_NAME" "POD_IP" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" "dotaservice" "backup" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}

@@ -7,7 +7,7 @@ Call with (dict "root" $ "name" "rest" "script" "rest_endpoint.py" "args" LIST "
 */}}
 {{- define "five.test" -}}
 {{- $root := .root -}}
-{{- $test := dict "root" $root "component" "test" "values" (dict "tolerations" list "podLabels" dict "podAnnotations" dict) -}}
+{{- $test := dict "root" $root "component" "test" "values" (dict "tolerations" list "podLabels" dict "podAnnotations" dict "extraEnv" list) -}}
 {{- $controller := dict "root" $root "component" "controller" "values" $root.Values.controller -}}
 apiVersion: v1
 kind: Pod
@@ -51,7 +51,8 @@ spec:
         {{- range .args }}
         - {{ . | quote }}
         {{- end }}
-      {{- if or .user .token }}
+      {{- $extra := include "five.extraEnv" $test | trim }}
+      {{- if or .user .token $extra }}
       env:
         {{- with .user }}
         {{- include "five.secretEnv" (dict "root" $root "user" .) | trim | nindent 8 }}
@@ -59,6 +60,9 @@ spec:
         {{- if .token }}
         - name: FIVE_VIEWER_TOKEN_FILE
           value: /etc/five/viewer/token
+        {{- end }}
+        {{- with $extra }}
+        {{- . | nindent 8 }}
         {{- end }}
       {{- end }}
       resources:

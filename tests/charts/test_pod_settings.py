@@ -47,6 +47,15 @@ def test_backups_and_helm_tests_have_the_metadata_of_all_pods() -> None:
     assert set(having.values()) == {("rl", "all")}
 
 
+def test_backups_and_helm_tests_have_the_environment_of_all() -> None:
+    """Sentinels take their password from it."""
+    values = Values("environment of all", sets=("backup.enabled=true", "global.extraEnv[0].name=A",
+                                                "global.extraEnv[0].value=all"))
+    having = {name for name, _, spec in pods(objects(values))
+              if all({"name": "A", "value": "all"} in c.get("env", []) for c in containers(spec))}
+    assert having == {name for name, _, _ in pods(objects(values)) if not name.split("/")[1].startswith("five-redis-")}
+
+
 def test_global_scheduling_holds_for_every_pod() -> None:
     """Pods of backups and of `helm test` have no other values for scheduling."""
     term = "global.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
