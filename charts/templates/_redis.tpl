@@ -177,6 +177,9 @@ server that reaches maxmemory refuses writes with an error instead.
 {{- if and (not $state.external.host) (lt (include "five.bytes" $limit | float64) (mulf $data 1.5)) }}
 redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again while the file is rewritten, and redis.state.resources.limits.memory is {{ $limit }}: raise it, or lower maxmemory
 {{- end }}
+{{- if not (or .Values.redis.image.tag .Values.redis.image.digest) }}
+redis.image.tag: a tag is required without redis.image.digest, such as 8.2-bookworm
+{{- end }}
 {{- range $role := list "state" "params" }}
 {{- $external := (index $.Values.redis $role).external }}
 {{- $hosts := ternary (splitList "," $external.host) list (ne $external.host "") }}

@@ -57,6 +57,7 @@ CASES = {
          "autoscaling.inference.maxReplicas=400"), "redis.state.maxclients: 9000 rollouts"),
     "a prefix that would be cut": (
         ("nameOverride=" + "b" * 36,), "has 41 characters, at most 40 are allowed, and a cut one could be"),
+    "a Redis image without a tag": (("redis.image.tag=",), "redis.image.tag: a tag is required"),
     "an invalid tag": (("global.image.tag=a b",), "tag"),
     "an external Redis with its port": (
         ("redis.state.external.host=redis.example:6380",),
