@@ -53,7 +53,7 @@ spec:
             matchLabels:
               run: {{ include "five.runName" .root | quote }}
               {{- if and .pool (gt (len .root.Values.inference.pools) 1) }}
-              five_inference_pool: {{ .pool }}
+              five_inference_pool: {{ .pool | quote }}
               {{- end }}
         # Value, not AverageValue: the number of pods is multiplied by metric / target.
         target:

@@ -53,11 +53,11 @@ helm allows release names that begin with a digit or have dots, which names of S
 
 {{/* What selectors match. It never changes during a release's life: the API server would refuse the upgrade. */}}
 {{- define "five.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "five.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "five.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- with .pool }}
-five/inference-pool: {{ . }}
+five/inference-pool: {{ . | quote }}
 {{- end }}
 {{- end }}
 

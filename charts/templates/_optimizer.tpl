@@ -23,7 +23,7 @@ Hash of a group's image and configuration: it keeps pods from before and after a
 {{- define "five.gangLabels" -}}
 {{- with .Values.optimizer.gang }}
 {{- if and .queue (not .podGroup) }}
-kueue.x-k8s.io/queue-name: {{ .queue }}
+kueue.x-k8s.io/queue-name: {{ .queue | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -61,7 +61,7 @@ metadata:
     {{- . | nindent 4 }}
     {{- end }}
     {{- if $gang.podGroup }}
-    kueue.x-k8s.io/queue-name: {{ $gang.queue }}
+    kueue.x-k8s.io/queue-name: {{ $gang.queue | quote }}
     kueue.x-k8s.io/pod-group-name: {{ $name }}
     {{- end }}
   annotations:

@@ -1,5 +1,7 @@
 """Labels and annotations that values set on the chart's objects; test_pod_settings.py covers those of pods."""
 
+from collections.abc import Iterator
+
 from tests.charts.rendering import Object, Values, objects, pods, refusal
 from tests.charts.rendering import find as found
 
@@ -57,6 +59,22 @@ def test_labels_of_a_gang_stay_labels_beside_annotations() -> None:
                   "optimizer")["metadata"]
     assert noted["labels"] == plain["labels"] and "rl" in plain["labels"].values()
     assert annotations({"metadata": noted}) == annotations({"metadata": plain}) | {"note": "own"}
+
+
+def label_values(node: object) -> Iterator[object]:
+    """Yield the values of all labels and label selectors below ``node``."""
+    for child in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
+        yield from label_values(child)
+    for key in ("labels", "matchLabels"):
+        if isinstance(node, dict) and isinstance(node.get(key), dict):
+            yield from node[key].values()
+
+
+def test_a_pool_may_have_a_name_of_digits() -> None:
+    """YAML reads a bare 4090 as a number, which Kubernetes refuses in labels."""
+    values = Values("digits", sets=("inference.pools.4090.serves=past", "autoscaling.mode=hpa"))
+    found_values = list(label_values(objects(values)))
+    assert "4090" in found_values and all(isinstance(value, str) for value in found_values)
 
 
 def test_no_pod_is_replaced_for_them() -> None:
