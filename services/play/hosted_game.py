@@ -235,14 +235,9 @@ class HostedGame:
         player.outbox.end()
 
     def _ended_game(self, winner: int) -> FinishedGame:
-        held = self.seats.held()
-        people: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        for hero, seat in self.seats.seats.items():
-            if hero in held:
-                side = people[hero // TEAM_HEROES]
-                side[seat.who] = side.get(seat.who, 0) + 1
-        playing = {name for side in people for name in side}
-        return FinishedGame(self.begin.game, winner, people, sorted(self.seats.people() - playing),
+        people = self.seats.controlled()
+        away = (self.seats.people() | self._participants) - {name for side in people for name in side}
+        return FinishedGame(self.begin.game, winner, people, sorted(away),
                             [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
 
     # ------------------------------------------------------------------------------------------------ people

@@ -89,6 +89,14 @@ class Seats:
         """Return the heroes that people control now."""
         return {hero for hero, seat in self.seats.items() if seat.held}
 
+    def controlled(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return by side how many heroes each person controls now."""
+        sides: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for hero in self.held():
+            side, who = sides[hero // TEAM_HEROES], self.seats[hero].who
+            side[who] = side.get(who, 0) + 1
+        return sides
+
     def people(self) -> set[str]:
         """Return the people who own a hero."""
         return {seat.who for seat in self.seats.values() if seat.who}
