@@ -103,6 +103,8 @@ class HostedGame:
         game = self.game
         if not self._active():
             await self._wait_until_active()
+            if self._ending:
+                return
         if self._timestep % self._every == 0:
             self.agents.request(self._timestep, game.obs)
             self._answered = False
@@ -138,6 +140,7 @@ class HostedGame:
         self._send_state()
         while not self._active() and not self._ending:
             await asyncio.sleep(PAUSE_SECONDS)
+            self._check_abandonment()
         self.running = True
         self._clock.resume(time.monotonic())
         self._send_state()
