@@ -62,6 +62,11 @@ class Broadcast:
                 self._outboxes += self._new
                 self._new = []
 
+    def postpone(self, seconds: float) -> None:
+        """Send the waiting steps ``seconds`` later: after a pause they would show spectators the present game."""
+        for step in self._steps:
+            step.at += seconds
+
     def enter(self, outbox: Outbox) -> None:
         """Add a spectator, starting at the next keyframe."""
         self._new.append(outbox)

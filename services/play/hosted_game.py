@@ -138,11 +138,14 @@ class HostedGame:
     async def _wait_until_active(self) -> None:
         self.running = False
         self._send_state()
+        paused_at = time.monotonic()
         while not self._active() and not self._ending:
             await asyncio.sleep(PAUSE_SECONDS)
             self._check_abandonment()
         self.running = True
-        self._clock.resume(time.monotonic())
+        now = time.monotonic()
+        self._clock.resume(now)
+        self.broadcast.postpone(now - paused_at)
         self._send_state()
 
     def _check_abandonment(self) -> None:

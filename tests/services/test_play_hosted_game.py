@@ -119,3 +119,18 @@ async def test_game_closed_during_a_pause_plays_no_timestep() -> None:
     hosted.game.end("closed")
     await playing
     assert hosted.game.game.engine_frame == frame
+
+
+async def test_pause_does_not_bring_spectators_closer(clock: Clock) -> None:
+    """They would see the present game, and could inform players."""
+    hosted = Hosted(spectator_delay_seconds=100.0)
+    spectator = hosted.game.enter("bob", True, [])
+    playing = asyncio.create_task(hosted.play())
+    await timesteps(hosted.game, 3)
+    hosted.game.enter("ada", False, [0])
+    async with long_pause(hosted, clock):
+        pass
+    await timesteps(hosted.game, 3)
+    assert spectator.outbox.frames == 0 and hosted.game.broadcast.waits
+    hosted.game.end("closed")
+    await playing
