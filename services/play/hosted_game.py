@@ -208,9 +208,9 @@ class HostedGame:
         except TimeoutError:
             pass  # inference forgets the sessions by itself
 
-    async def send_remaining(self) -> None:
-        """Send the remaining steps to spectators after the game's end, with the usual delay."""
-        while any(not p.outbox.ended for p in self._players) and self.broadcast.waits and self._ending != "drained":
+    async def send_remaining(self, draining: Callable[[], bool]) -> None:
+        """Send the remaining steps to spectators after the game's end, with the usual delay, until ``draining``."""
+        while any(not p.outbox.ended for p in self._players) and self.broadcast.waits and not draining():
             self.broadcast.send(time.monotonic())
             await asyncio.sleep(0.1)
         for player in list(self._players):

@@ -51,6 +51,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     matches: dict[str, HostedGame] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _opening: int = 0
+    _is_ending: bool = False
 
     def __post_init__(self) -> None:
         self.recordings = RecordingStore(self.settings.recordings, self.settings.recordings_mebibytes << 20,
@@ -120,6 +121,8 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
                                             store)
         finally:
             self._opening -= 1
+        if refusal := self._refusal():  # a pause or draining has begun meanwhile
+            raise refusal
         match.seats.reserve(request.who, [request.team * TEAM_HEROES + hero for hero in heroes], time.monotonic())
         self.matches[begin.game] = match
         page.GAMES.set(len(self.matches))
@@ -137,7 +140,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         finally:
             self.matches.pop(match.begin.game, None)
             page.GAMES.set(len(self.matches))
-        await match.send_remaining()
+        await match.send_remaining(lambda: self._is_ending)
 
     async def List(self, request: play_pb2.ListGamesRequest, context: Any) -> play_pb2.ListGamesResponse:
         """Return the games in progress."""
@@ -217,7 +220,8 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             player.outbox.end()
 
     async def drain(self) -> None:
-        """End all games, because the process ends."""
+        """End all games, and the broadcasts of ended ones, because the process ends."""
+        self._is_ending = True
         for match in self.matches.values():
             match.end("drained")
         if self._tasks:
