@@ -191,6 +191,8 @@ class RecordingStore:
     def _find_recordings(folder: Path) -> list[GameRecording]:
         found = []
         for path in [*folder.glob(f".*{PARTIAL}"), *folder.glob(f"*{FACTS}")]:
+            if not GAME.match(path.name.removeprefix(".")):
+                continue  # another program's: services.play.recordings_folder may be shared
             if path.suffix == PARTIAL or not path.with_suffix(SUFFIX).exists():
                 try:
                     path.unlink(missing_ok=True)  # left by a process that ended during a write

@@ -141,10 +141,14 @@ def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     (tmp_path / f".{names[3]}.view{PARTIAL}").write_bytes(b"half")
     (tmp_path / "mine.view").write_bytes(b"somebody's own")
     (tmp_path / "mine.json").write_text(json.dumps({**entry(9, 1).facts(), "at": float("nan")}))
+    others = ("settings.json", f".settings.json.{PARTIAL}")
+    for name in others:
+        (tmp_path / name).write_text("{}")
     again = RecordingStore(8, 1 << 20, tmp_path)
     assert [r.game for r in again.all()] == [names[3], names[0]]
     left = {path.name for path in tmp_path.iterdir()}
-    assert f"{names[1]}.json" not in left and f".{names[3]}.view{PARTIAL}" not in left and "mine.view" in left
+    assert f"{names[1]}.json" not in left and f".{names[3]}.view{PARTIAL}" not in left
+    assert left >= {"mine.view", *others}
     (tmp_path / f"{names[0]}.view").unlink()  # and one that somebody has taken away is not listed any more
     assert again.piece(names[0], 0, 10) is None and [r.game for r in again.all()] == [names[3]]
 
