@@ -179,10 +179,11 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_truncated_recording_plays_up_to_the_cut(tmp_path: Path, chunks: list[bytes]) -> None:
+@pytest.mark.parametrize("left", [0, 1, 4, HEAD.size - 1, HEAD.size, HEAD.size + 1, -100])
+def test_a_truncated_recording_plays_up_to_the_cut(left: int, chunks: list[bytes]) -> None:
+    """``left`` bytes of the last chunk are there."""
     head = Camera(CONFIG, {}, lambda chunk, facts: None).packed_header()
-    whole = head + b"".join(chunks)
-    recording = Recording(whole[:-100])
+    recording = Recording(head + b"".join(chunks[:-1]) + chunks[-1][:left])
     assert len(recording.spans) == len(chunks) - 1
     assert len(list(recording.steps())) == 2 * CHUNK_STEPS
     with pytest.raises(ValueError, match="no index"):

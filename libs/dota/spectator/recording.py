@@ -91,7 +91,7 @@ class Recording:
         self.header, self.schema, at = read_header(data)
         self._data = data
         self.spans: list[tuple[int, int]] = []
-        while at < len(data) and data[at:at + 4] != INDEX:
+        while at + HEAD.size <= len(data) and data[at:at + 4] != INDEX:
             end = at + HEAD.size + read_head(data[at:at + HEAD.size]).size
             if end > len(data):
                 break  # it was still being written
