@@ -234,13 +234,15 @@ class ReplayRecorder:
         if slot not in self._running:
             return
         player, replay = self._running.pop(slot)
+        upload = None if self._recordings is None else self._recordings.finish(slot, player)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             replay.save(self._path(player), self._final_hash(slot))
         except OSError as error:
             log.warning("the replay of a game of %s is not stored: %s", player, error)
+            if upload is not None:
+                upload.discard()
             return
-        upload = None if self._recordings is None else self._recordings.finish(slot, player)
         self._submit(partial(self._upload_and_tidy, upload), (lambda: None) if upload is None else upload.discard)
 
     def _upload_and_tidy(self, upload: RecordingUpload | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dota.config import GameConfig, RewardConfig
+from dota.replay import Replay
 from dota.vec_game import VecGame
 from five.services.controller.games.recordings import RecordingReader
 from five.services.evaluator.cameras import Cameras
@@ -113,6 +114,20 @@ def test_discarded_upload_leaves_no_file(blobs: BlobStore, tmp_path: Path) -> No
                               submit=lambda run, discard: discard())
     play(games, cameras, recorder, 1)
     assert names(blobs) == [] and [path.name for path in tmp_path.glob("*.*")] == ["version-1.replay"]
+
+
+def test_view_of_a_replay_that_is_not_stored_is_removed(blobs: BlobStore, tmp_path: Path,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(replay: Replay, path: Path, final_hash: int) -> None:
+        raise OSError("no space left on the device")
+
+    monkeypatch.setattr(Replay, "save", fail)
+    games = VecGame(GAME, 1, 1)
+    stored, cameras = StoredRecordings(blobs, "trial"), Cameras(games, "trial", RewardConfig())
+    play(games, cameras, ReplayRecorder(games.record, games.hash, tmp_path,
+                                        SpectatorRecordings(cameras, stored, tmp_path)), 1)
+    cameras.ended(0)
+    assert names(blobs) == [] and not list(tmp_path.glob(".game-*"))
 
 
 def test_restarted_games_share_a_file(blobs: BlobStore, tmp_path: Path) -> None:
