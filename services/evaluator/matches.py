@@ -156,10 +156,9 @@ class Matches:
             ended = [int(i) for i in live if self._games.winner[i] != RUNNING]
             for i in ended:
                 on_result(self._result(i))
+                self._pairings[i] = None
             if ended:
                 await self._close(ended)
-                for i in ended:
-                    self._pairings[i] = None
                 self._start([i for i, p in enumerate(self._pairings) if p is None], next_pairing)
             end = asyncio.get_running_loop().time() + delay()
             while (left := end - asyncio.get_running_loop().time()) > 0 and not pause():

@@ -18,6 +18,7 @@ from five.services.evaluator.matches import Matches, Pairing, PairingResult, Tea
 from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
+from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.parameters import ParameterStore
 from tests.waiting import eventually_async
 
@@ -106,6 +107,25 @@ async def test_games_with_lost_states_restart() -> None:
     results = await play(inference, [Pairing(AGENT, PLAYERS["random"], 0)], slots=1)
     assert len(results) == 1 and len(inference.known) == 1
     assert inference.calls > 30 + 4
+
+
+class FailsToClose(Noop):
+    """Inference server that fails when sessions end."""
+
+    async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]) -> ActResult:
+        if (flags & CLOSE).any():
+            raise CallFailed(StatusCode.UNAVAILABLE, "inference:7003", "Act", "refused by the test")
+        return await super().act(sessions, policies, flags, observations)
+
+
+async def test_game_with_a_result_is_not_in_progress() -> None:
+    """It would count as dropped if its session cannot be closed."""
+    results: list[PairingResult] = []
+    matches = Matches(VecGame(GAME, 1, 5), FailsToClose(), 1)
+    left = iter([Pairing(AGENT, PLAYERS["random"], 0)])
+    with pytest.raises(CallFailed):
+        await matches.play(lambda: next(left, None), results.append)
+    assert len(results) == 1 and matches.in_progress == 0
 
 
 async def test_bots_need_no_inference() -> None:
