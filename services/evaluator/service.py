@@ -117,9 +117,10 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         try:
             await matches.play(lambda: next(pairings, None), on_result, self.paused, on_start=on_start)
         except CallFailed as failure:
-            if not is_stale_epoch(failure):
+            is_stale = is_stale_epoch(failure)
+            DROPPED.labels("epoch" if is_stale else "lost").inc(matches.in_progress)
+            if not is_stale:
                 raise
-            DROPPED.labels("epoch").inc(matches.in_progress)
             raise Conflict(f"the match was cancelled after {len(results)} of {request.games} games, because the run's "
                            f"next epoch began ({failure.details}); request it again") from failure
         finally:

@@ -17,6 +17,7 @@ from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.state import RunState
 from rapid.store.tables import Table
+from rapid.telemetry.metrics import snapshot
 from tests.services.test_evaluator import GAME, Noop
 
 GAMES = 24
@@ -93,6 +94,13 @@ async def test_match_closes_its_inference_client(tmp_path: Path) -> None:
     with pytest.raises(CallFailed):
         await evaluator(tmp_path, failing, None).PlayMatch(request("m-1", games=2), None)
     assert ended.is_closed and failing.is_closed
+
+
+async def test_lost_match_counts_its_unfinished_games(tmp_path: Path) -> None:
+    before = snapshot()["five_evaluator_dropped_games_total"]
+    with pytest.raises(CallFailed):
+        await evaluator(tmp_path, Dying(1), None).PlayMatch(request("m-1", games=2), None)
+    assert snapshot()["five_evaluator_dropped_games_total"] == before + 2
 
 
 async def test_games_of_another_epoch_do_not_count(table: Table, tmp_path: Path) -> None:
