@@ -60,10 +60,6 @@ class RatedPeople:
         self._standings = state.table("ratings")
         self._config = config
 
-    def all(self) -> list[Person]:
-        """Return all people, the strongest first."""
-        return sorted((Person(**row) for row in self._table.all().values()), key=lambda p: (-p.mu, p.name))
-
     def rate(self, played: FinishedGame) -> dict[str, Person]:
         """Rate an ended game; a repeated report of it changes nothing. Return the people whose rating changed.
 

@@ -3,7 +3,7 @@
 import redis
 
 from five.agent.config import RatingConfig
-from five.services.play.ratings import FinishedGame, RatedPeople
+from five.services.play.ratings import TABLE, FinishedGame, Person, RatedPeople
 from rapid.store.state import RunState
 
 CONFIG = RatingConfig()
@@ -11,6 +11,11 @@ CONFIG = RatingConfig()
 
 def people(client: redis.Redis) -> RatedPeople:
     return RatedPeople(RunState(client, "trial"), CONFIG)
+
+
+def stored(client: redis.Redis) -> dict[str, Person]:
+    """Return the people of the table by name."""
+    return {name: Person(**row) for name, row in RunState(client, "trial").table(TABLE).all().items()}
 
 
 def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...] = (), heroes: int = 5) -> FinishedGame:
@@ -23,7 +28,7 @@ def test_repeated_report_rates_a_game_once(redis_client: redis.Redis) -> None:
     moved = table.rate(game)
     assert moved["ada"].mu > 25 and moved["ada"].sigma < CONFIG.sigma and moved["ada"].won == 1
     assert table.rate(game) == {}
-    assert [p.won for p in table.all()] == [1] and table.all()[0].mu == moved["ada"].mu
+    assert stored(redis_client) == moved
 
 
 def test_rating_change_grows_with_held_heroes(redis_client: redis.Redis) -> None:
@@ -53,7 +58,7 @@ def test_abandoned_games_do_not_change_ratings(redis_client: redis.Redis) -> Non
     assert table.rate(played("g1", 0, {"ada": 1}, {})) == {}
     moved = table.rate(played("g2", 1, {}, {"bob": 1}, away=("ada",)))
     assert set(moved) == {"bob"}
-    ada, bob = ({p.name: p for p in table.all()}[name] for name in ("ada", "bob"))
+    ada, bob = (stored(redis_client)[name] for name in ("ada", "bob"))
     assert (ada.abandoned, ada.won, ada.lost, ada.mu) == (2, 0, 0, 25.0)
     assert (bob.lost, bob.abandoned) == (1, 0)
 
