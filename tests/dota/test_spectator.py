@@ -163,7 +163,7 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
     assert abs(thought[2] / 65535 - 0.75) < 1e-4
     assert read[10].frame["reward"][0, 0] == 550
     assert read[10].frame["rank"][0].tolist() == [255, 0, 0, 0, 0]
-    assert read[10].frame["fall"].tolist() == [[10, 204], [8, 51], *[[0, 0]] * 10]  # none that does not stand
+    assert read[10].frame["fall"].tolist() == [[10, 204], [8, 51], *[[0, 0]] * 10]  # no fallen building
     index = recording.index()
     assert [c[3] for c in index["chunks"]][:2] == [CHUNK_STEPS, CHUNK_STEPS]
     assert sum(c[3] for c in index["chunks"]) == steps
@@ -195,7 +195,7 @@ def test_hostile_bytes_are_refused_by_value_error(chunks: list[bytes], seed: int
     rng = random.Random(seed)
     schema = game_schema(policy_debug=True)
     raw = bytearray(zlib.decompress(chunks[seed % 3][HEAD.size:]))
-    for _ in range(rng.randrange(1, 6)):  # behind the checksum: what somebody makes who knows the format
+    for _ in range(rng.randrange(1, 6)):  # with a valid checksum, as an attacker would write it
         at = rng.randrange(len(raw))
         raw[at] = rng.randrange(256)
     if seed % 4 == 0:
@@ -207,7 +207,7 @@ def test_hostile_bytes_are_refused_by_value_error(chunks: list[bytes], seed: int
         steps = list(read_chunk(forged, schema))
     except ValueError:
         return
-    assert all(step.frame["unit"].shape == (384, 13) for step in steps)  # other numbers, and nothing worse
+    assert all(step.frame["unit"].shape == (384, 13) for step in steps)  # wrong values at worst
 
 
 def test_each_cut_and_flip_of_a_chunk_is_noticed(chunks: list[bytes]) -> None:

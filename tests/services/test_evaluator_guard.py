@@ -33,7 +33,7 @@ class Run:
         return GuardLoop(lambda: self.document, self.table, lambda: self.newest, GAME, self.look)
 
     def look(self) -> float:
-        self.now += 10.0  # each look at the document is due
+        self.now += 10.0  # each poll of the document is due
         return self.now
 
     def all(self) -> list[Pairing]:
@@ -79,7 +79,7 @@ def test_lost_guard_games_are_replayed_under_their_number(run: Run) -> None:
     run.guard.drop()
     again = run.all()
     assert first.seed in {g.seed for g in again} and len(again) == 12
-    # A restart goes on where what is kept ends.
+    # After a restart the guard continues after the stored pairs.
     for pairing in again[:4]:
         run.end(pairing, 0.5)
     run.guard = run.another()
@@ -153,7 +153,7 @@ async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) 
             of = [h for (s, o, _), (_, _, h) in zip(seen, starts, strict=True) if s == seed and o is old]
             assert len(of) == 2 and len(set(of)) == 1
     assert len(parse_pairs(run.table.all(), "late/1")) == 6
-    # Ordinary pairings after that are of the game as it is.
+    # Later ordinary pairings have the unchanged rules.
     results: list[PairingResult] = []
     one = iter([Pairing(TeamPlayer("version-3", version=3), TeamPlayer("version-1", version=1), 0) for _ in range(3)])
     await Matches(games, inference, 1).play(lambda: next(one, None), results.append)

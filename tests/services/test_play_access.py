@@ -46,7 +46,7 @@ async def test_unauthorized_player_gets_no_socket(redis_client: redis.Redis, red
         await refused("", Cookie=cookie)  # a page always names its origin
         async with there.socket(game, "", Cookie=cookie, Origin=own) as socket:
             assert (await Browser(socket).word("state"))["seats"][0]["held"]
-            await refused(OPERATOR)  # as many as may be are there
+            await refused(OPERATOR)  # the limit of players is reached
         assert there.service.matches[game].winner == 0
 
 

@@ -47,7 +47,7 @@ async def test_sessions_cover_the_whole_game(server: InferenceServer) -> None:
         for step in range(40):
             answer = await answered(agents, step)
             assert answer.actions.shape == (2, HEROES, 6)
-            assert chosen(answer) == [(step + 1) % 7] * 2  # the counting policy says how often it was asked
+            assert chosen(answer) == [(step + 1) % 7] * 2  # the counting policy returns its number of steps
         assert agents.late == 0 and agents.seconds > 0
         await agents.close(seen(40))
 
@@ -68,10 +68,10 @@ async def test_late_answer_applies_on_arrival_and_is_counted(
         agents = Agents(c, {0: 0, 1: 0}, HEROES)
         await answered(agents, 0)
         agents.request(1, seen(1))
-        assert agents.take_answer(1) is None and agents.late == 1  # nobody has waited for it
+        assert agents.take_answer(1) is None and agents.late == 1  # the game does not wait for it
         task = agents._pending
         assert task is not None
-        agents.request(2, seen(2))  # not while the last is due
+        agents.request(2, seen(2))  # ignored while a request is pending
         assert agents._pending is task
         await asyncio.wait({task})
         late = agents.take_answer(2)

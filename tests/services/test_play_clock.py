@@ -22,12 +22,12 @@ def test_small_delay_does_not_shift_later_frames() -> None:
 
 def test_catch_up_is_limited() -> None:
     clock = FrameClock(0.0)
-    now = 2.0  # nothing was done for two seconds
+    now = 2.0  # a stall of two seconds
     at_once = 0
     while clock.due <= now:
         clock.begin(now)
         at_once += 1
-    assert at_once == MAX_CATCH_UP + 1  # those behind, and the one that is due
+    assert at_once == MAX_CATCH_UP + 1  # the late frames, and the one that is due
     assert clock.lag == pytest.approx(2.0 - MAX_CATCH_UP * FRAME_SECONDS)
     assert 1 <= clock.late <= MAX_CATCH_UP
     assert now < clock.due <= now + FRAME_SECONDS + 1e-9

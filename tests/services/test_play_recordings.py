@@ -65,7 +65,7 @@ def test_recording_stops_at_its_size_limit() -> None:
     whole, chunks = taken(GameRecorder(1 << 20))
     cut, _ = taken(GameRecorder(len(chunks[0])))
     steps = list(Recording(cut.data).steps())
-    assert len(steps) == 30 and cut.seconds == whole.seconds  # how long the game was stays true
+    assert len(steps) == 30 and cut.seconds == whole.seconds  # the length of the whole game
     for a, b in zip(steps, Recording(whole.data).steps(), strict=False):
         assert same(a.frame, b.frame)
 
@@ -83,7 +83,7 @@ def test_oldest_recordings_are_removed_above_the_limits() -> None:
     assert kept.piece(f"{1:032x}", 0, 10) is None and kept.piece(f"{4:032x}", 95, 10) == (bytes(5), 100)
     kept.store(entry(5, 850))
     assert [r.at for r in kept.all()] == [5, 4]
-    kept.store(entry(6, 5000))  # larger than all the room: the newest is there in any case
+    kept.store(entry(6, 5000))  # the newest is stored even if it alone exceeds the limit
     assert [r.at for r in kept.all()] == [6]
 
 
@@ -91,10 +91,10 @@ def test_recordings_in_a_folder_survive_a_restart(tmp_path: Path) -> None:
     folder = tmp_path / "played"
     recorded, _ = taken(GameRecorder(1 << 20))
     first = RecordingStore(3, 1 << 20, folder)
-    assert first.all() == [] and not folder.exists()  # nothing is made for who never plays
+    assert first.all() == [] and not folder.exists()  # the first recording creates it
     first.store(entry(1, 100))
     first.store(recorded)
-    assert all(not r.data for r in first.all())  # not in memory besides
+    assert all(not r.data for r in first.all())  # not also in memory
 
     again = RecordingStore(3, 1 << 20, folder)
     assert again.all() == first.all() and again.all()[0] == replace(recorded, data=b"")
@@ -102,7 +102,7 @@ def test_recordings_in_a_folder_survive_a_restart(tmp_path: Path) -> None:
     while (piece := again.piece(recorded.game, len(data), 1000)) is not None and piece[0]:
         data += piece[0]
     assert data == recorded.data and piece == (b"", recorded.size)
-    # Bounds hold for those that were there, and what makes room is gone from the disk.
+    # The limits apply to existing recordings, and a removed one leaves no file.
     assert [r.game for r in RecordingStore(1, 1 << 20, folder).all()] == [recorded.game]
     assert sorted(path.name for path in folder.iterdir()) == [f"{recorded.game}.json", f"{recorded.game}.view"]
 
@@ -149,7 +149,7 @@ def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     left = {path.name for path in tmp_path.iterdir()}
     assert f"{names[1]}.json" not in left and f".{names[3]}.view{PARTIAL}" not in left
     assert left >= {"mine.view", *others}
-    (tmp_path / f"{names[0]}.view").unlink()  # and one that somebody has taken away is not listed any more
+    (tmp_path / f"{names[0]}.view").unlink()  # a recording that somebody else removed is no longer listed
     assert again.piece(names[0], 0, 10) is None and [r.game for r in again.all()] == [names[3]]
 
 

@@ -42,7 +42,7 @@ def test_expired_reservation_frees_the_seat() -> None:
     found = seats()
     found.enter("ada", [2], 0.0)
     with pytest.raises(NoSeat, match="taken"):
-        found.enter("bob", [2], 10_000.0)  # she is there
+        found.enter("bob", [2], 10_000.0)  # she is connected
     found.leave("ada", 10.0)
     assert found.enter("bob", [2], 70.0) == [2]
     with pytest.raises(NoSeat, match="no_seat"):

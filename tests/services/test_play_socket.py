@@ -91,7 +91,7 @@ async def test_disconnect_gives_the_hero_to_the_agent(redis_client: redis.Redis,
             assert (await browser.word("ack", n=n))["reason"] == "agent"
             await browser.say("hand", held=True)
             assert (await browser.word("state"))["seats"][0]["held"]
-            # From somewhere else: the newest connection is hers.
+            # A person's newest connection replaces the older one.
             async with there.socket(game) as second:
                 await Browser(second).word("state")
                 assert (await browser.word("refused"))["reason"] == "elsewhere"
@@ -302,7 +302,7 @@ async def test_order_rate_and_message_size_are_limited(redis_client: redis.Redis
                 now[0] += 100.0
                 await socket.send(nonsense)
                 assert (await browser.word("refused"))["reason"] == "unreadable"
-            await browser.play(2)  # and it goes on
+            await browser.play(2)  # the game goes on
             await socket.send("x" * 100_000)
             with pytest.raises(ConnectionClosed):
                 while True:
