@@ -37,10 +37,9 @@ for _reason in ("epoch", "lost"):
     DROPPED.labels(_reason)
 
 
-def count_guard_game(rule: str, score: float, pairs: int) -> None:
-    """Count an ended guard game, and show the number of complete ``pairs``."""
+def count_guard_game(rule: str, score: float) -> None:
+    """Count an ended guard game."""
     GUARD_GAMES.labels(rule, OUTCOMES[score]).inc()
-    PAIRED.set(2 * pairs)
 
 
 def count_game(pairing: Pairing, score: float) -> None:

@@ -32,7 +32,9 @@ class RatedGames:
     def next_pairing(self) -> Pairing | None:
         """Return the next game; None if neither ratings nor the guard need one."""
         first = self.guard.next_pairing() if self.rng.random() < self.guard_share else None
-        return first or self.loop.next_pairing() or self.guard.next_pairing()
+        found = first or self.loop.next_pairing() or self.guard.next_pairing()
+        page.PAIRED.set(2 * self.guard.played)  # a restart or another attempt changes it without a result
+        return found
 
     def on_start(self, slot: int, pairing: Pairing | None) -> None:
         """Handle the start or restart of a game in a slot."""
@@ -46,7 +48,7 @@ class RatedGames:
         """Handle an ended game. Raise redis.RedisError if its result cannot be stored."""
         if self.guard.on_result(result):
             self.cameras.ended(result.slot)
-            page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, self.guard.played)
+            page.count_guard_game("old" if result.pairing.rules is None else "new", result.score)
             return
         self.recorder.ended(result.slot)
         self.cameras.ended(result.slot)

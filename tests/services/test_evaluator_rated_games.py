@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.services.evaluator import metrics
 from five.services.evaluator.matches import Pairing, PairingResult, TeamPlayer
 from five.services.evaluator.rated_games import RatedGames
+from rapid.telemetry.metrics import snapshot
 
 AGENT, BOT = TeamPlayer("version-7", version=7), TeamPlayer("scripted", 2)
 RATED, GUARDED = Pairing(AGENT, BOT, 0, game="a"), Pairing(AGENT, TeamPlayer("version-3", version=3), 0)
@@ -42,6 +44,13 @@ class Calls:
 def test_share_decides_while_both_need_games(guarded: Pairing | None, rated: Pairing | None, share: float,
                                              expected: Pairing | None) -> None:
     assert Calls(guarded, rated, share).games.next_pairing() is expected
+
+
+def test_complete_pairs_of_the_guard_are_shown_before_a_result() -> None:
+    """An evaluator that has just started, or an attempt that begins, has pairs or none, but no result yet."""
+    metrics.PAIRED.set(40)
+    Calls().games.next_pairing()
+    assert snapshot()["five_evaluator_guard_paired_games"] == 2
 
 
 def test_only_rated_games_of_versions_are_recorded() -> None:
