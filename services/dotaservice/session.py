@@ -73,9 +73,11 @@ class Session:
                     return pb.RESOURCE_EXHAUSTED, b""
                 if game.tick == tick:
                     began = time.perf_counter()
-                    await self._in_thread(game.advance)
-                    metrics.STEP_SECONDS.observe(time.perf_counter() - began)
-                    self._changed.notify_all()
+                    try:
+                        await self._in_thread(game.advance)
+                    finally:  # the game has advanced also if this call is cancelled
+                        metrics.STEP_SECONDS.observe(time.perf_counter() - began)
+                        self._changed.notify_all()
             if game.winner is not Winner.RUNNING:
                 self._end(CAUSE[game.winner])
                 return STATUS[game.winner], b""

@@ -196,6 +196,24 @@ async def test_a_lost_answer_is_given_again(session: Session) -> None:
         assert await time_of(session, 0) == pytest.approx(1.0, abs=0.01)
 
 
+async def test_cancelled_call_wakes_the_side_that_waits(pool: ThreadPoolExecutor) -> None:
+    session = session_of(pool, lockstep_seconds=3600.0)
+    await session.reset(plan())
+    for team in (0, 1):
+        await time_of(session, team)
+        await session.act(team, None, [])
+    await time_of(session, 0)
+    await time_of(session, 1)
+    await session.act(1, None, [])
+    waiting = asyncio.create_task(time_of(session, 1))  # for Radiant's actions
+    await asyncio.sleep(0.1)
+    call = asyncio.create_task(session.observe(0))  # instead of acting
+    await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.wait([call])
+    assert call.cancelled() and await asyncio.wait_for(waiting, 10) == pytest.approx(1.5, abs=0.01)
+
+
 async def test_simultaneous_calls_advance_once(session: Session) -> None:
     first = await asyncio.gather(time_of(session, 0), time_of(session, 1))
     assert first == pytest.approx([0.5, 0.5], abs=0.01)
