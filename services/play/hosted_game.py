@@ -314,8 +314,7 @@ class HostedGame:
             return "paused"
         if hero not in self.seats.held():
             return "agent"
-        x, y, extent = self._map
-        order = order_of(message, x, y, extent)
+        order = order_of(message, *self._map)
         if order is None:
             return "unknown"
         verdict = self.game.order(hero, order)
@@ -331,10 +330,11 @@ class HostedGame:
 
     def hand(self, player: ConnectedPlayer, hero: int | None, held: bool) -> None:
         """Give one of the person's heroes to the agent, or take it back."""
-        if not player.heroes or not player.message_limit.take():
-            player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
-            return
         try:
+            if not player.heroes:
+                raise NoSeat("spectator")
+            if not player.message_limit.take():
+                raise NoSeat("rate")
             self.seats.hand(player.who, hero, held)
         except NoSeat as error:
             player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason=str(error))))

@@ -70,6 +70,16 @@ async def test_player_whose_seat_was_taken_has_left() -> None:
     assert (played.winner, played.people, played.away) == (3, ({"bob": 1}, {}), ["ada"])
 
 
+async def test_spectator_who_hands_over_a_hero_is_refused_as_such() -> None:
+    game = Hosted().game
+    game.enter("ada", False, [0])
+    spectator = game.enter("ada", True, [])
+    game.hand(spectator, None, False)
+    spectator.outbox.end()
+    responses = [response async for response in spectator.outbox]
+    assert responses[-1].refused.reason == "spectator" and game.seats.held() == {0}
+
+
 @asynccontextmanager
 async def long_pause(hosted: Hosted, clock: Clock) -> AsyncIterator[None]:
     """Pause the run for more than a quarter of an hour, at the end of which the block runs."""
