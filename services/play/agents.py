@@ -62,6 +62,7 @@ class Agents:
         self._steps = 0
         self._states: dict[str, Array] | None = None  # before the first step of ``_past``; None at the game's start
         self._past: deque[tuple[dict[str, Array], Array]] = deque()  # observations and chosen actions since then
+        self._is_failing = False  # whether the last request has failed, which is logged once
         self.late = 0
         self.seconds = 0.0  # latency of the last answer
 
@@ -98,12 +99,16 @@ class Agents:
             return None
         task, self._pending = self._pending, None
         try:
-            return task.result()
+            answer = task.result()
         except CallFailed as failure:
-            if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
-                log.warning("the agents' actions for a timestep were lost: %s", failure)
-                return None
-            raise AgentsLost(str(failure)) from failure
+            if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure)):
+                raise AgentsLost(str(failure)) from failure
+            if not self._is_failing:
+                log.warning("inference fails, the agents' heroes keep their orders until it answers: %s", failure)
+            self._is_failing = True
+            return None
+        self._is_failing = False
+        return answer
 
     async def _act(self, timestep: int, seen: dict[str, Array]) -> Answer:
         loop = asyncio.get_running_loop()

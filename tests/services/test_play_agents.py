@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.clients.inference import WANT_STATE, InferenceClient
+from five.clients.inference import WANT_STATE, ActResult, InferenceClient
 from five.services.play.agents import STATE_EVERY, Agents, AgentsLost, Answer
+from rapid.rpc.errors import CallFailed, StatusCode
 from tests.services.counting import HEROES, LAYOUT, Versions, observations
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 
@@ -115,6 +116,25 @@ async def test_game_continues_on_another_server_with_its_state(steps: int) -> No
 async def trace(c: InferenceClient, agents: Agents) -> Any:
     answer = await c.act(agents._sessions, agents._policies, np.full(2, WANT_STATE, np.uint8), seen(0))
     return answer.states["trace"]
+
+
+async def test_repeated_failure_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A game has seven timesteps a second."""
+    fails = True
+
+    class Flaky:
+        async def act(self, *arguments: Any) -> ActResult:
+            if fails:
+                raise CallFailed(StatusCode.INTERNAL, "inference:7003", "Act", "refused by the test")
+            return ActResult(np.zeros(0, np.int64), np.zeros((2, HEROES, 6), np.int16))
+
+    inference: Any = Flaky()
+    agents: Any = Agents(inference, {0: 7, 1: 7}, HEROES)
+    for step, fails in enumerate((True, True, True, False, True, True)):
+        agents.request(step, seen(step))
+        await asyncio.wait({agents._pending})
+        assert (agents.take_answer(step) is None) == fails
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2 and agents.late == 5
 
 
 async def test_unavailable_version_ends_the_game(server: InferenceServer) -> None:
