@@ -179,6 +179,13 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_recording_on_a_full_disk_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "game.view.part").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        RecordingWriter(tmp_path / "game.view", CONFIG, {})
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("left", [0, 1, 4, HEAD.size - 1, HEAD.size, HEAD.size + 1, -100])
 def test_a_truncated_recording_plays_up_to_the_cut(left: int, chunks: list[bytes]) -> None:
     """``left`` bytes of the last chunk are there."""

@@ -58,9 +58,13 @@ class RecordingWriter:
         self._path = path
         self._temporary = path.with_name(path.name + ".part")
         self.camera = Camera(config, about, self._chunk)
-        self._file = self._temporary.open("wb")
-        self._file.write(self.camera.packed_header())
         self._index = RecordingIndex()
+        self._file = self._temporary.open("wb")
+        try:
+            self._file.write(self.camera.packed_header())
+        except OSError:
+            self.drop()
+            raise
 
     def _chunk(self, chunk: bytes, facts: ChunkEntry) -> None:
         self._index.add(self._file.tell(), facts)
