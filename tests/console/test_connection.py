@@ -49,6 +49,14 @@ def test_page_that_cannot_be_loaded_offers_a_reload(watched: Watched, rest: Live
     expect(page.get_by_role("heading", name="League")).to_be_visible()
 
 
+def test_login_link_works_in_an_open_tab(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    watched.log_in(rest, OPERATOR)  # the same page with another hash
+    assert page.url == rest.url + "/"
+
+
 def test_failed_log_out_is_reported(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     page.route(SESSION, lambda route: route.abort())

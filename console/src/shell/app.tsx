@@ -19,6 +19,11 @@ const missing = signal("");
 const STATUS_MARKS: Record<string, string> = { running: "▶", warming: "▶", paused: "‖", pausing: "‖", stopped: "■", stopping: "■", failed: "!" };
 
 void begin(takeCode());
+// A link that is opened in this tab changes only the URL's hash, so the browser does not load the page again.
+addEventListener("hashchange", () => {
+  const code = takeCode();
+  if (code) void begin(code);
+});
 effect(() => {
   if (isLoggedIn.value) connect();
   else disconnect();
