@@ -4,6 +4,8 @@ session."""
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
+from five.cli.console import link
+from five.local.rest_client import ControllerClient
 from tests.console.browser import PATIENCE, Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, LiveController
@@ -36,6 +38,25 @@ def test_bad_gateway_does_not_end_the_session(watched: Watched, rest: LiveContro
     page.unroute(SESSION)
     page.unroute(STREAM)
     expect(lost).to_be_hidden()
+
+
+def test_page_opened_without_the_store_waits_for_it(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.route(SESSION, lambda route: route.fulfill(status=503, json={"detail": "the store does not answer"}))
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("the store does not answer; trying again")
+    expect(page.get_by_label("Token")).to_be_hidden()
+    page.unroute(SESSION)
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+
+
+def test_link_opened_without_the_store_is_used_later(watched: Watched, rest: LiveController) -> None:
+    page = watched.page
+    page.route(SESSION, lambda route: route.fulfill(status=503, json={"detail": "the store does not answer"}))
+    page.goto(link(ControllerClient(rest.url, OPERATOR)))
+    expect(page.get_by_role("alert")).to_contain_text("the store does not answer; trying again")
+    page.unroute(SESSION)
+    expect(page.get_by_text("ada, operator")).to_be_visible()
 
 
 def test_page_that_cannot_be_loaded_offers_a_reload(watched: Watched, rest: LiveController) -> None:

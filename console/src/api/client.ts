@@ -8,6 +8,9 @@ export class Problem extends Error {
               readonly errors: readonly { where: string; what: string }[] = []) {
     super(detail);
   }
+
+  /** Whether the same request may succeed later: no response, too many requests, or a fault of the server. */
+  get isTemporary(): boolean { return this.status === 0 || this.status === 429 || this.status >= 500; }
 }
 
 /** Whether the last response had status 401. */

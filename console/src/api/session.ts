@@ -2,6 +2,8 @@
 import { computed, signal } from "@preact/signals";
 import { Problem, get, loggedOut, post, request } from "./client";
 
+const RETRY_MS = 3000;
+
 export interface Who {
   name: string;
   role: "viewer" | "operator";
@@ -27,7 +29,7 @@ export function takeCode(): string {
   return code;
 }
 
-/** Logs in with a code, or reads who is logged in already. */
+/** Logs in with a code, or reads who is logged in already. Tries again while the controller cannot tell. */
 export async function begin(code: string): Promise<void> {
   try {
     if (code) {
@@ -35,17 +37,19 @@ export async function begin(code: string): Promise<void> {
         took(await post<Who>("session", { code }));
         return;
       } catch (error) {
-        if (!(error instanceof Problem)) throw error;
+        if (!(error instanceof Problem) || error.isTemporary) throw error;
         trouble.value = error.message;  // ignore an old link in a browser that is already logged in
       }
     }
     took(await get<Who>("session"));
   } catch (error) {
     const ended = error instanceof Problem && error.status === 401;
+    const refused = error instanceof Problem && !error.isTemporary;
     // A controller that restarts behind a reverse proxy answers 502 for a while, which does not end the session.
-    if (!ended && who.value) return;
+    if (!refused && isLoggedIn.value) return;
     if (!ended) trouble.value = (error as Error).message;
-    loggedOut.value = true;
+    if (refused) loggedOut.value = true;
+    else setTimeout(() => void begin(code), RETRY_MS);
   }
 }
 

@@ -64,7 +64,8 @@ function Page() {
 
 export function App() {
   if (loggedOut.value) return <Login />;
-  if (!who.value) return <main id="content"><p class="quiet">Asking the controller…</p></main>;
+  if (!who.value) return <main id="content"><p class="quiet">Asking the controller…</p>
+    {trouble.value && <p class="bad" role="alert">{trouble.value}; trying again</p>}</main>;
   const now = overview.value;
   return <>
     <a class="skip" href="#content">Skip to content</a>
