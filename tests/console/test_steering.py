@@ -68,6 +68,14 @@ def test_dialog_stays_open_until_the_answer(watched: Watched, rest: LiveControll
     expect(dialog.get_by_role("alert")).to_contain_text("the store does not answer")
 
 
+def test_refusal_of_a_proxy_shows_its_status(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    page.route("**/v1/pause?*", lambda route: route.fulfill(status=502, json={"message": "no healthy upstream"}))
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("the controller answered 502")
+
+
 def test_revert_says_that_older_versions_are_not_listed(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     items = [{"version": v, "complete": True, "epoch": 1, "line": True} for v in (900, 880)]

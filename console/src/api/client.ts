@@ -23,12 +23,13 @@ export interface RequestOptions {
 }
 
 async function problemOf(answer: Response): Promise<Problem> {
+  const status = `the controller answered ${answer.status} ${answer.statusText}`;
   try {
     const said = await answer.json();
-    return new Problem(answer.status, String(said.type ?? "").split(":").pop() ?? "", String(said.detail ?? said.title),
-                       said.errors ?? []);
+    return new Problem(answer.status, String(said.type ?? "").split(":").pop() ?? "",
+                       String(said.detail ?? said.title ?? status), said.errors ?? []);
   } catch {
-    return new Problem(answer.status, "unreadable", `the controller answered ${answer.status} ${answer.statusText}`);
+    return new Problem(answer.status, "unreadable", status);
   }
 }
 
