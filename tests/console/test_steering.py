@@ -68,6 +68,23 @@ def test_dialog_stays_open_until_the_answer(watched: Watched, rest: LiveControll
     expect(dialog.get_by_role("alert")).to_contain_text("the store does not answer")
 
 
+def test_action_without_an_answer_ends(watched: Watched, rest: LiveController) -> None:
+    watched.page.clock.install()
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    held: list[Route] = []
+    page.route("**/v1/pause", lambda route: held.append(route))  # Playwright sets an attribute of the handler
+    page.get_by_role("button", name="Pause", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    confirm = dialog.get_by_role("button", name="Pause", exact=True)
+    expect(confirm).to_be_enabled()
+    confirm.click()
+    until(page, lambda: held)
+    page.clock.fast_forward(60_000)
+    expect(dialog.get_by_role("alert")).to_contain_text("the controller does not answer")
+    expect(dialog.get_by_role("button", name="Close")).to_be_enabled()
+
+
 def test_refusal_of_a_proxy_shows_its_status(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")

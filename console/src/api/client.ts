@@ -33,6 +33,9 @@ async function problemOf(answer: Response): Promise<Problem> {
   }
 }
 
+// The controller begins each response within 30 s (services.controller.limits.request_seconds).
+const TIMEOUT_MS = 40_000;
+
 /** Sends one request below /v1. Raises Problem when the controller refuses it or does not answer. */
 export async function request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const address = new URL(`${base}/v1/${path}`, location.origin);
@@ -47,11 +50,15 @@ export async function request(method: string, path: string, options: RequestOpti
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.match) headers["If-Match"] = options.match;
   let answer: Response;
+  const deadline = new AbortController(), timer = setTimeout(() => deadline.abort(), TIMEOUT_MS);
   try {
     answer = await fetch(address, { method, headers, credentials: "same-origin", cache: "no-store",
+                                    signal: deadline.signal,
                                     body: options.body === undefined ? null : JSON.stringify(options.body) });
   } catch {
     throw new Problem(0, "silent", "the controller does not answer");
+  } finally {
+    clearTimeout(timer);
   }
   if (answer.status === 401) loggedOut.value = true;
   if (!answer.ok) throw await problemOf(answer);
