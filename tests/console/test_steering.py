@@ -1,5 +1,6 @@
 """The page Steering: what changes a run, asked once after what it would do."""
 
+import json
 import re
 from typing import Any
 
@@ -99,6 +100,44 @@ def test_revert_says_that_older_versions_are_not_listed(watched: Watched, rest: 
     page.route("**/v1/revert/targets?*", lambda route: route.fulfill(json={"items": items, "total": 500, "next": 2}))
     watched.visit("/steering")
     expect(page.get_by_text("The newest 2 of 500 versions are listed")).to_be_visible()
+
+
+def test_revert_names_the_epoch_of_its_preview(watched: Watched, rest: LiveController) -> None:
+    now = {**rest.ask("GET", "/v1/status").json(), "epoch": 1}
+    streamed: list[int] = []  # the epoch of each connection
+    sent: list[dict[str, Any]] = []
+
+    def stream(route: Route) -> None:
+        streamed.append(now["epoch"])
+        body = f"retry: 100\nevent: overview\ndata: {json.dumps(now)}\n\n"
+        route.fulfill(content_type="text/event-stream", body=body)
+
+    def revert(route: Route) -> None:
+        sent.append(route.request.post_data_json)
+        route.fulfill(status=202, json={})
+
+    page = watched.page
+    page.route("**/v1/console/stream", stream)
+    items = [{"version": 880, "complete": True, "epoch": 1, "line": True}]
+    page.route("**/v1/revert/targets?*", lambda route: route.fulfill(json={"items": items, "total": 1, "next": None}))
+    lists: dict[str, list[Any]] = {name: [] for name in (
+        "versions", "surgeries", "record", "schedules", "opponents", "ratings", "references")}
+    preview = {"to_version": 880, "head": 900, "complete": True, "anneal": "", **lists}
+    page.route("**/v1/revert/880", lambda route: route.fulfill(json=preview))
+    page.route("**/v1/revert?*", lambda route: route.fulfill(json={}))
+    page.route("**/v1/revert", revert)
+    watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    expect(page.get_by_role("banner").get_by_role("status")).to_contain_text(now["status"])
+    page.get_by_label("Back to version").select_option("880")
+    page.get_by_role("button", name="Revert run").click()
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Revert run")
+    expect(confirm).to_be_enabled()
+    now["epoch"] = 2  # somebody else's operation ends
+    until(page, lambda: streamed.count(2) == 2)  # the page has received the first of both
+    confirm.click()
+    until(page, lambda: sent)
+    assert sent[0]["epoch"] == 1
 
 
 def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController) -> None:

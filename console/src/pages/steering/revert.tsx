@@ -45,10 +45,11 @@ export function Revert() {
         says: <p>The run goes back to version {to} and on from there, under a new number, in the next epoch. What would be undone:</p>,
         rehearse: async () => {
           const [preview] = await Promise.all([get<Preview>(`revert/${to}`),
-            post<Operation>("revert", { to: Number(to), epoch: overview.value?.epoch }, { dry_run: true })]);
+            post<Operation>("revert", { to: Number(to), epoch }, { dry_run: true })]);
           return <Undone preview={preview} />;
         },
-        carryOut: (reason) => post("revert", { to: Number(to), epoch: overview.value?.epoch, reason }) }} />
+        // The preview's epoch: the controller refuses the request if the run is in another one by then.
+        carryOut: (reason) => post("revert", { to: Number(to), epoch, reason }) }} />
     </div>
   </section>;
 }
