@@ -181,6 +181,22 @@ def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest
     expect(page.get_by_role("alert")).to_be_visible()
 
 
+def test_late_derived_plan_does_not_replace_an_edited_one(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    held: list[Route] = []
+    page.route("**/v1/surgery/plan", lambda route: held.append(route))
+    watched.visit("/steering")
+    page.get_by_role("button", name="Derive plan").click()
+    until(page, lambda: held)
+    plan = page.get_by_label("Plan", exact=True)
+    plan.fill("name: [")
+    derived = {"name": "wider", "digest": "ab" * 32, "plan": "name: wider", "changes": [], "lint": [], "anneals": []}
+    with page.expect_response("**/v1/surgery/plan"):
+        held[0].fulfill(json=derived)
+    page.wait_for_timeout(500)
+    expect(plan).to_have_value("name: [")
+
+
 def test_late_check_of_another_plan_is_not_shown(watched: Watched, rest: LiveController) -> None:
     before = rest.state.record()
     assert before is not None

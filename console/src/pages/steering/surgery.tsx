@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { get, post } from "../../api/client";
 import { operations } from "../../api/live";
@@ -59,6 +59,7 @@ export function Surgery() {
   const [digest, setDigest] = useState("");
   const [check, setCheck] = useState<Check | null>(null);
   const [trouble, setTrouble] = useState("");
+  const changes = useRef(0);  // number of changes of the plan: the answer to an earlier request does not replace it
   const going = operations.value.find((o) => o.kind === "check" && o.request.digest === digest);
   const busy = going !== undefined && going.ended_at === null;
 
@@ -72,11 +73,16 @@ export function Surgery() {
   const derive = (event: Event) => {
     event.preventDefault();
     setTrouble("");
+    const change = ++changes.current;
     post<Planned>("surgery/plan", { name, overrides: wishes.split(/\s+/).filter(Boolean) }).then((found) => {
+      if (change !== changes.current) return;
       setPlanned(found); setPlan(found.plan); setDigest(found.digest); setCheck(null);
-    }).catch((error: unknown) => setTrouble(errorText(error)));
+    }).catch((error: unknown) => { if (change === changes.current) setTrouble(errorText(error)); });
   };
-  const written = (text: string) => { setPlan(text); setPlanned(null); setDigest(""); setCheck(null); setTrouble(""); };
+  const written = (text: string) => {
+    changes.current++;
+    setPlan(text); setPlanned(null); setDigest(""); setCheck(null); setTrouble("");
+  };
   // A pasted or edited plan is parsed after typing stops: its table, its lint, and the results of a check.
   useEffect(() => {
     if (planned || !plan.trim() || !isOperator.value) return;
