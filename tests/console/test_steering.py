@@ -181,6 +181,17 @@ def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest
     expect(page.get_by_role("alert")).to_be_visible()
 
 
+def test_unreadable_check_is_reported(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    planned = {"name": "wider", "digest": "ab" * 32, "plan": "name: wider", "changes": [], "lint": [], "anneals": []}
+    page.route("**/v1/surgery/read", lambda route: route.fulfill(json=planned))
+    page.route("**/v1/surgery/checks/*",
+               lambda route: route.fulfill(status=503, json={"detail": "the store does not answer"}))
+    watched.visit("/steering")
+    page.get_by_label("Plan", exact=True).fill("name: wider")
+    expect(page.get_by_role("alert")).to_contain_text("the store does not answer")
+
+
 def test_late_derived_plan_does_not_replace_an_edited_one(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     held: list[Route] = []

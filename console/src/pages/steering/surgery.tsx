@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
-import { get, post } from "../../api/client";
+import { Problem, get, post } from "../../api/client";
 import { operations } from "../../api/live";
 import { isOperator } from "../../api/session";
 import type { Check, Operation, Planned } from "../../api/types";
@@ -66,7 +66,13 @@ export function Surgery() {
   useEffect(() => {
     if (!digest || busy) return;
     let here = true;
-    get<Check>(`surgery/checks/${digest}`).then((found) => { if (here) setCheck(found); }).catch(() => { if (here) setCheck(null); });
+    get<Check>(`surgery/checks/${digest}`).then((found) => { if (here) { setCheck(found); setTrouble(""); } })
+      .catch((error: unknown) => {
+        if (!here) return;
+        setCheck(null);
+        // 404: the plan has not been checked yet.
+        if (!(error instanceof Problem && error.status === 404)) setTrouble(errorText(error));
+      });
     return () => { here = false; };
   }, [digest, busy, going?.id]);
 
