@@ -4,9 +4,9 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.console.browser import Watched
+from tests.console.browser import Watched, until
 from tests.console.seeded import DRAFTED, seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
@@ -55,6 +55,21 @@ def test_one_drafts_against_the_model_to_the_end(watched: Watched, rest: LiveCon
     final = page.get_by_role("status").filter(has_text="Radiant wins").inner_text()
     page.reload()
     expect(page.get_by_role("status").filter(has_text="Radiant wins")).to_have_text(final)
+
+
+def test_a_double_click_picks_once(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/draft")
+    pick = page.get_by_role("button", name="Pick sniper")
+    expect(pick).to_be_visible()
+    held: list[Route] = []
+    page.route("**/v1/draft?*", lambda route: held.append(route))
+    pick.dblclick(force=True)
+    until(page, lambda: held)
+    assert page.url == f"{rest.url}/draft?dire=sniper"
+    for route in held:
+        route.continue_()
+    expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
 
 
 def test_impossible_drafts_are_reported_and_bans_undone(watched: Watched, rest: LiveController) -> None:

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { Problem, get } from "../../api/client";
+import { get } from "../../api/client";
 import { changeCount } from "../../api/live";
+import { errorText } from "../../components/act";
 import { Link } from "../../shell/link";
 import { note } from "../../shell/route";
 import { number, percent } from "../../text";
@@ -14,25 +15,23 @@ const NAMES: Record<Team, string> = { R: "Radiant", D: "Dire" };
 /** Reads the draft in the URL, and picks for the model when it is the model's turn. */
 function useDraft(): { draft: Draft | null; trouble: string; solving: boolean } {
   const [draft, setDraft] = useState<Draft | null>(null);
-  const [trouble, setTrouble] = useState("");
-  const [solving, setSolving] = useState(true);
+  const [answer, setAnswer] = useState({ asked: "", trouble: "" });  // the state that was last answered, and the error
   const asked = [radiant.value, dire.value, banned.value, order.value, table.value].join("|");
+  // A click changes the URL at once, so the second click of a double click finds a disabled button.
+  const solving = answer.asked !== asked;
   useEffect(() => {
     let here = true;
-    setSolving(true);
     get<Draft>("draft", { radiant: radiant.value.join(","), dire: dire.value.join(","), banned: banned.value.join(","),
                           order: order.value || undefined, table: table.value || undefined })
-      .then((found) => { if (here) { setDraft(found); setTrouble(""); } })
-      .catch((error: unknown) => { if (here) setTrouble(error instanceof Problem ? error.message : String(error)); })
-      .finally(() => { if (here) setSolving(false); });
+      .then((found) => { if (here) { setDraft(found); setAnswer({ asked, trouble: "" }); } })
+      .catch((error: unknown) => { if (here) setAnswer({ asked, trouble: errorText(error) }); });
     return () => { here = false; };
   }, [asked]);
-  const best = draft?.choices[0]?.hero, moving = draft?.to_move ?? "";
-  const now = draft && draft.radiant.join() === radiant.value.join() && draft.dire.join() === dire.value.join();
+  const best = draft?.choices[0]?.hero, moving = draft?.to_move ?? "", isCurrent = !solving && !answer.trouble;
   useEffect(() => {
-    if (now && !solving && side.value && moving && moving !== side.value && best) pick(moving, best);
-  }, [now, solving, side.value, moving, best]);
-  return { draft, trouble, solving };
+    if (isCurrent && side.value && moving && moving !== side.value && best) pick(moving, best);
+  }, [isCurrent, side.value, moving, best]);
+  return { draft, trouble: answer.trouble, solving };
 }
 
 function TeamCard({ team, draft }: { team: Team; draft: Draft }) {

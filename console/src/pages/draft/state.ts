@@ -41,12 +41,12 @@ export function ban(hero: string): void {
 
 /** Takes back the last pick; against the model, back to the person's own last one. */
 export function undo(whole: string): void {
-  let mine = radiant.value, theirs = dire.value;
-  const last = (): Team | undefined => whole[mine.length + theirs.length - 1] as Team | undefined;
+  let mine = radiant.value, theirs = dire.value, made = mine.length + theirs.length;
   do {
-    if (last() === "R") mine = mine.slice(0, -1);
+    made -= 1;
+    if (whole[made] === "R") mine = mine.slice(0, -1);
     else theirs = theirs.slice(0, -1);
-  } while (side.value && mine.length + theirs.length > 0 && whole[mine.length + theirs.length] !== side.value);
+  } while (side.value && made > 0 && whole[made] !== side.value);
   note({ radiant: list(mine), dire: list(theirs) });
 }
 
