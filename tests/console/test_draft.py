@@ -72,6 +72,17 @@ def test_a_double_click_picks_once(watched: Watched, rest: LiveController) -> No
     expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
 
 
+def test_a_draft_is_shown_once_the_controller_can(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    busy = {"detail": "too many drafts are being analysed"}
+    page.route("**/v1/draft?*", lambda route: route.fulfill(status=429, json=busy))
+    watched.visit("/draft")
+    expect(page.get_by_role("alert")).to_contain_text(busy["detail"])
+    page.unroute("**/v1/draft?*")
+    expect(page.get_by_role("heading", name="Dire picks")).to_be_visible()
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_impossible_drafts_are_reported_and_bans_undone(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/draft")

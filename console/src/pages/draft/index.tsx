@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { get } from "../../api/client";
+import { Problem, get } from "../../api/client";
 import { changeCount } from "../../api/live";
 import { errorText } from "../../components/act";
 import { Link } from "../../shell/link";
@@ -10,23 +10,30 @@ import type { Calibration, Draft, Table, Team } from "./state";
 import { ban, banned, begin, dire, order, pick, radiant, said, side, table, undo } from "./state";
 import "./draft.css";
 
+const AGAIN_MS = 2000;  // after an error that may pass: the controller is away, or analyses too many drafts
 const NAMES: Record<Team, string> = { R: "Radiant", D: "Dire" };
 
 /** Reads the draft in the URL, and picks for the model when it is the model's turn. */
 function useDraft(): { draft: Draft | null; trouble: string; solving: boolean } {
   const [draft, setDraft] = useState<Draft | null>(null);
+  const [attempt, setAttempt] = useState(0);
   const [answer, setAnswer] = useState({ asked: "", trouble: "" });  // the state that was last answered, and the error
   const asked = [radiant.value, dire.value, banned.value, order.value, table.value].join("|");
   // A click changes the URL at once, so the second click of a double click finds a disabled button.
   const solving = answer.asked !== asked;
   useEffect(() => {
-    let here = true;
+    let here = true, timer = 0;
     get<Draft>("draft", { radiant: radiant.value.join(","), dire: dire.value.join(","), banned: banned.value.join(","),
                           order: order.value || undefined, table: table.value || undefined })
       .then((found) => { if (here) { setDraft(found); setAnswer({ asked, trouble: "" }); } })
-      .catch((error: unknown) => { if (here) setAnswer({ asked, trouble: errorText(error) }); });
-    return () => { here = false; };
-  }, [asked]);
+      .catch((error: unknown) => {
+        if (!here) return;
+        setAnswer({ asked, trouble: errorText(error) });
+        if (!(error instanceof Problem) || error.isTemporary)
+          timer = window.setTimeout(() => setAttempt(attempt + 1), AGAIN_MS);
+      });
+    return () => { here = false; clearTimeout(timer); };
+  }, [asked, attempt]);
   const best = draft?.choices[0]?.hero, moving = draft?.to_move ?? "", isCurrent = !solving && !answer.trouble;
   useEffect(() => {
     if (isCurrent && side.value && moving && moving !== side.value && best) pick(moving, best);
