@@ -341,6 +341,20 @@ def test_the_result_is_shown_and_the_page_stays(watched: Watched, rest: LiveCont
     assert played.connections == 1
 
 
+def test_the_next_game_does_not_begin_with_an_aimed_order(
+        watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    page = begin(watched, rest)
+    page.keyboard.press("a")
+    expect(page.locator(".field")).to_have_class("field aiming")
+    played.game_over = True
+    expect(page.get_by_role("heading", name="Radiant won.")).to_be_visible()
+    played.game_over = False
+    page.get_by_role("button", name="Another game").click()
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
+    expect(page.locator(".field")).to_have_class("field")
+
+
 def test_without_a_server_no_game_is_listed(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     played.opened.append({})  # lists the game
     page = watched.log_in(rest, OPERATOR)
@@ -369,6 +383,10 @@ def test_a_viewer_watches_a_game_by_its_players_link(
         page.goto(f"{rest.url}/play/{GAME}")
     assert opened.value.url.endswith("/socket?spectate=1")
     page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
+    page.locator("[data-field]").focus()
+    page.keyboard.press("a")
+    page.wait_for_timeout(300)
+    expect(page.locator(".field")).to_have_class("field")  # nothing is aimed, which would hide the pointer
     watched.close()
 
 

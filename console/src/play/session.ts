@@ -140,6 +140,7 @@ export class Session {
 
   /** Aims, or gives at once what needs no target; a second time: at the hero himself. */
   begin(next: Aiming | null, otherwise: Order, queue: boolean, began: number): void {
+    if (this.spectates) return;
     const aim = aiming.peek();
     if (!next) { this.give({ ...otherwise, queue }, began); return; }
     if (aim && aim.kind === next.kind && aim.slot === next.slot && next.kind !== "attack_move") {

@@ -5,6 +5,7 @@ import { who } from "../../api/session";
 import { gameTime, plain } from "../../games/reading.ts";
 import { eventText } from "../../games/view/course.tsx";
 import { Scoreboard, heroName } from "../../games/view/scoreboard.tsx";
+import { aiming } from "../aiming.ts";
 import { heroNow } from "../facts.ts";
 import { Game } from "../game.ts";
 import { press } from "../keyboard.ts";
@@ -37,7 +38,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
   useEffect(() => {
     const warn = (event: BeforeUnloadEvent): void => { if (!spectate && game.link.peek() === "live") event.preventDefault(); };
     addEventListener("beforeunload", warn);
-    return () => { removeEventListener("beforeunload", warn); game.close(); };
+    return () => { removeEventListener("beforeunload", warn); game.close(); aiming.value = null; };
   }, [session]);
   const state = game.state.value, header = game.header.value, mine = state?.seats.filter((s) => s.who === who.value?.name).map((s) => s.hero) ?? [];
   if (!spectate) session.seats(mine.length ? mine : header && header.hero >= 0 ? [header.hero] : []);
