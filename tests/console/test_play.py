@@ -387,6 +387,9 @@ def test_a_viewer_watches_a_game_by_its_players_link(
     page.keyboard.press("a")
     page.wait_for_timeout(300)
     expect(page.locator(".field")).to_have_class("field")  # nothing is aimed, which would hide the pointer
+    played.break_off = True
+    expect(page.get_by_role("alert")).to_have_text("Connection lost. Trying again…")
+    played.break_off = False
     watched.close()
 
 

@@ -74,7 +74,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
     <div class="ground">
       <Field session={session} now={now} />
       <div class="notices">
-        {game.link.value === "lost" && <p class="bad" role="alert">Connection lost; the agent has your hero. Trying again…</p>}
+        {game.link.value === "lost" && <p class="bad" role="alert">Connection lost{spectate ? "" : "; the agent has your hero"}. Trying again…</p>}
         {game.link.value === "elsewhere" && <div class="ended card" role="alert"><p>You play this game in another window.</p>
           <button type="button" class="primary" onClick={() => { game.again(); session.focus(); }}>Play here</button></div>}
         {game.link.value === "ended" && !end && <p class="bad" role="alert">This game is over, does not exist, or cannot be joined.</p>}
