@@ -9,8 +9,6 @@ export class Delays {
     if (this.values.length > KEPT) this.values.shift();
   }
 
-  get count(): number { return this.values.length; }
-
   /** The value that a share of them does not exceed, NaN without any. */
   quantile(share: number): number {
     const sorted = [...this.values].sort((a, b) => a - b);

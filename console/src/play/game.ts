@@ -10,7 +10,7 @@ import { Delays } from "./delays.ts";
 import type { Facts } from "./facts.ts";
 import { NOTHING, factsOf } from "./facts.ts";
 import { Steps } from "./steps.ts";
-import type { End, Order, Place, Seat, State } from "./wire.ts";
+import type { End, Order, Place, State } from "./wire.ts";
 import { parseMessage, reasonText } from "./wire.ts";
 
 /** elsewhere: the same person has opened it in another window, whose it is now. */
@@ -43,7 +43,6 @@ export class Game {
   readonly answered = new Delays();
   readonly shown = new Delays();
   acks = 0;
-  refusals = 0;
   private readonly awaited: { readonly frame: number; readonly began: number }[] = [];
   private readonly address: string;
   private socket: WebSocket | null = null;
@@ -166,7 +165,7 @@ export class Game {
         found.settled = now;
         this.answered.add(now - found.began);
         if (message.ok) this.awaited.push({ frame: message.frame, began: found.began });
-        else { this.refusals++; this.say(reasonText(message.reason)); }
+        else this.say(reasonText(message.reason));
         this.orders.value++;
         break;
       }
@@ -225,9 +224,6 @@ export class Game {
     for (let k = this.awaited.length - 1; k >= 0; k--)
       if (frame >= this.awaited[k]!.frame) this.shown.add(performance.now() - this.awaited.splice(k, 1)[0]!.began);
   }
-
-  /** The seats that a person holds who looks at this page. */
-  seatsOf(who: string): readonly Seat[] { return this.state.value?.seats.filter((seat) => seat.who === who) ?? []; }
 
   /** Takes the game back into this window. */
   again(): void {
