@@ -1,6 +1,5 @@
 // Time line shared by all charts: the visible range, the pointer's position, and the annotations.
 import { computed, signal } from "@preact/signals";
-import { get } from "./api/client";
 import type { Mark } from "./api/types";
 import { note, query } from "./shell/route";
 
@@ -42,10 +41,6 @@ export const wholeRange = computed<TimeRange | null>(() => {
   const range = recorded.value, all = marks.value;
   return range && { from: Math.min(range.from, all[0]?.at ?? Infinity), to: Math.max(range.to, all[all.length - 1]?.at ?? 0) };
 });
-
-export async function readMarks(): Promise<void> {
-  marks.value = await get<Mark[]>("console/timeline");
-}
 
 /** Letter and name of each kind of mark: the letter distinguishes them without their colours. */
 export const MARKS: Record<string, { letter: string; name: string }> = {

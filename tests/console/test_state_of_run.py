@@ -2,9 +2,10 @@
 
 import json
 import re
+import time
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.console.browser import PATIENCE, Watched, until
 from tests.console.seeded import seeded
@@ -84,6 +85,24 @@ def test_many_events_at_once_are_one_request(watched: Watched, rest: LiveControl
     until(page, requests)
     page.wait_for_timeout(4000 * PATIENCE)
     assert requests() < 10
+
+
+def test_late_marks_do_not_replace_newer_ones(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    held: list[Route] = []
+    page.route("**/v1/console/timeline", lambda route: held.append(route))
+    watched.visit("/")
+    until(page, lambda: held)
+    rest.state.events.append("grace", "test.noted", {"n": 1})
+    until(page, lambda: len(held) > 1)
+    mark = {"at": time.time() - 60, "kind": "pause", "label": "the newer answer", "who": "ada", "version": None}
+    held[1].fulfill(json=[mark])
+    shown = page.get_by_role("region", name="Time line").get_by_role("button", name=re.compile("the newer answer"))
+    expect(shown).to_be_visible()
+    with page.expect_response(held[0].request.url):
+        held[0].fulfill(json=[])
+    page.wait_for_timeout(500)
+    expect(shown).to_be_visible()
 
 
 def test_schedule_is_read_again_while_events_go_on(watched: Watched, rest: LiveController) -> None:

@@ -1,16 +1,19 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get } from "../../api/client";
 import type { Curves, Kind } from "../../api/curves";
 import { curves } from "../../api/curves";
 import { bottleneck } from "../../api/live";
 import { overview } from "../../api/run";
 import { who } from "../../api/session";
+import type { Mark } from "../../api/types";
 import type { Picture } from "../../components/chart";
 import { Chart } from "../../components/chart";
+import { useOrdered } from "../../components/ordered";
 import { useRefresh } from "../../components/refresh";
 import { Services } from "../../components/services";
 import { TimeBar } from "../../components/timebar";
 import { number, span } from "../../text";
-import { readMarks, recorded, shownRange } from "../../timeline";
+import { marks, recorded, shownRange } from "../../timeline";
 import { SHEETS, fieldsOf, ratingPictures } from "./pictures";
 
 const POINTS = 400;
@@ -19,23 +22,20 @@ const AGAIN_MS = 4000;  // minimum time between two requests for the same curves
 /** Curves, read again after new versions and events, and when another range is shown. */
 function useCurves(kind: Kind, fields: readonly string[]): Curves | null {
   const [found, setFound] = useState<Curves | null>(null);
-  const newest = useRef(0);  // number of the newest request: answers to earlier ones are ignored
+  const ordered = useOrdered();
   const key = fields.join(","), range = shownRange.value;
   const read = () => {
-    const id = ++newest.current;
-    curves(kind, fields, POINTS, range?.from ?? null, range?.to ?? null).then((data) => {
-      if (id !== newest.current) return;
+    ordered(curves(kind, fields, POINTS, range?.from ?? null, range?.to ?? null), (data) => {
       if (data.first !== null && data.last !== null) {
         const before = recorded.peek();
         const next = { from: Math.min(before?.from ?? Infinity, data.first), to: Math.max(before?.to ?? 0, data.last) };
         if (next.from !== before?.from || next.to !== before?.to) recorded.value = next;
       }
       setFound(data);
-    }).catch(() => { if (id === newest.current) refresh(); });
+    }, () => refresh());
   };
   const refresh = useRefresh(read, AGAIN_MS);
   useEffect(read, [key, range?.from, range?.to]);
-  useEffect(() => () => { newest.current = -1; }, []);
   return found;
 }
 
@@ -82,7 +82,10 @@ function Figures() {
 
 /** The run as a whole: its figures, its charts on one time line, its services. */
 export function RunPage() {
-  const read = () => { readMarks().catch(() => refresh()); };
+  const ordered = useOrdered();
+  const read = () => {
+    ordered(get<Mark[]>("console/timeline"), (found) => { marks.value = found; }, () => refresh());
+  };
   const refresh = useRefresh(read, AGAIN_MS);
   useEffect(read, []);
   return <>

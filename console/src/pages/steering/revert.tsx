@@ -4,6 +4,7 @@ import { operations } from "../../api/live";
 import { overview } from "../../api/run";
 import type { Operation, Preview, Slice, Target } from "../../api/types";
 import { ActButton } from "../../components/act";
+import { useOrdered } from "../../components/ordered";
 
 const SHOWN = 300;
 
@@ -30,8 +31,9 @@ export function Revert() {
   const [trouble, setTrouble] = useState("");
   const done = operations.value.filter((o) => o.ended_at !== null).length;
   const epoch = overview.value?.epoch;
-  const read = () => { get<Slice<Target>>("revert/targets", { limit: SHOWN }).then((found) => { setTargets(found); setTrouble(""); })
-    .catch((error: Error) => setTrouble(error.message)); };
+  const ordered = useOrdered();
+  const read = () => ordered(get<Slice<Target>>("revert/targets", { limit: SHOWN }),
+                             (found) => { setTargets(found); setTrouble(""); }, (error) => setTrouble(error.message));
   useEffect(read, [done, epoch]);
   return <section class="card"><h2>Revert</h2>
     {trouble && <p class="bad" role="alert">{trouble}</p>}

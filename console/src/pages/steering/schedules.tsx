@@ -4,6 +4,7 @@ import { overview } from "../../api/run";
 import type { Page, Schedule, ScheduleChange, ScheduleState } from "../../api/types";
 import { ActButton } from "../../components/act";
 import { NumberField } from "../../components/number";
+import { useOrdered } from "../../components/ordered";
 import { useRefresh } from "../../components/refresh";
 import { dateTime, number } from "../../text";
 
@@ -84,15 +85,21 @@ function Editor({ name }: { name: string }) {
   const [state, setState] = useState<{ now: ScheduleState; tag: string } | null>(null);
   const [wish, setWish] = useState<Wish | null>(null);
   const [trouble, setTrouble] = useState("");
-  const read = (keep: boolean) => request("GET", `schedules/${name}`).then(async (answer) => {
-    const now = await answer.json() as ScheduleState;
-    setState({ now, tag: answer.headers.get("ETag") ?? "" });
-    setTrouble("");
-    setWish((before) => keep && before ? before : {
-      start: nextStart(now), length: now.schedule.unit === "hero_steps" ? 50 * (now.next_start - now.hero_steps) : 100, to: now.value });
-  }).catch((error: Error) => { setTrouble(error.message); refresh(); });
-  const refresh = useRefresh(() => void read(true), AGAIN_MS);
-  useEffect(() => { void read(false); }, [name]);
+  const ordered = useOrdered();
+  const read = (keep: boolean) => {
+    const answer = request("GET", `schedules/${name}`).then(async (found) =>
+      ({ now: await found.json() as ScheduleState, tag: found.headers.get("ETag") ?? "" }));
+    ordered(answer, (found) => {
+      const { now } = found;
+      setState(found);
+      setTrouble("");
+      setWish((before) => keep && before ? before : {
+        start: nextStart(now), to: now.value,
+        length: now.schedule.unit === "hero_steps" ? 50 * (now.next_start - now.hero_steps) : 100 });
+    }, (error) => { setTrouble(error.message); refresh(); });
+  };
+  const refresh = useRefresh(() => read(true), AGAIN_MS);
+  useEffect(() => read(false), [name]);
   if (!state || !wish) return <p class="quiet">{trouble || "Asking…"}</p>;
   const { now, tag } = state;
   const body = () => ({ start: Math.max(wish.start, nextStart(now)), length: wish.length, to: wish.to,
@@ -112,13 +119,16 @@ function Editor({ name }: { name: string }) {
           const then = await put({ dry_run: true });
           return <p>It would be: {then.schedule.ramps.slice(-3).map((r) => `${number(r.to, 6)} by ${word(then.schedule)} ${r.start + r.length}`).join(", then ")}.</p>;
         },
-        carryOut: (reason) => put({}, reason), done: () => void read(false) }} />
+        carryOut: (reason) => put({}, reason), done: () => read(false) }} />
     </div></>;
 }
 
 function History() {
   const [page, setPage] = useState<readonly ScheduleChange[] | null>(null);
-  const read = () => { get<Page<ScheduleChange>>("schedules/history", { limit: 8 }).then((p) => setPage(p.items)).catch(() => refresh()); };
+  const ordered = useOrdered();
+  const read = () => {
+    ordered(get<Page<ScheduleChange>>("schedules/history", { limit: 8 }), (p) => setPage(p.items), () => refresh());
+  };
   const refresh = useRefresh(read, AGAIN_MS);
   useEffect(read, []);
   if (!page) return <p class="quiet">Asking…</p>;
