@@ -68,6 +68,27 @@ def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController)
     expect(page.get_by_role("region", name="Services")).to_contain_text("rollout/1")
 
 
+TEXTS_OF_CANVASES = """
+    window.drawn = new Set();
+    const fill = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        drawn.add(String(text));
+        fill.call(this, text, ...place);
+    };"""
+
+
+def test_time_axes_have_the_consoles_date_format(watched: Watched, rest: LiveController) -> None:
+    watched.context.add_init_script(TEXTS_OF_CANVASES)
+    page = watched.log_in(rest, OPERATOR)
+    expect_drawn_charts(page, 12)
+    days = set(page.evaluate("[...drawn]"))
+    assert any(re.fullmatch(r"\d{1,2} [A-Z][a-z]{2}", text) for text in days), days
+    page.get_by_role("button", name="6 h", exact=True).click()
+    until(page, lambda: any(re.fullmatch(r"\d\d:\d\d", text) for text in page.evaluate("[...drawn]")))
+    texts = page.evaluate("[...drawn]")
+    assert not any(re.fullmatch(r"\d+/\d+.*|\d+(:\d+)?[ap]m", text) for text in texts), texts
+
+
 def test_empty_chart_follows_the_theme(browser: Browser) -> None:
     with seeded() as rest:
         rest.state.redis.delete(f"five:{RUN}:series:ratings")

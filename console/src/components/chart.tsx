@@ -33,6 +33,15 @@ export interface Picture {
 const HEIGHT = 190;
 const LARGE = new Intl.NumberFormat("en-GB", { notation: "compact" }); // an axis label has space for four digits
 const sync = uPlot.sync("time-line");
+// Times as in the rest of the console: the smallest distance of ticks in seconds, their text, and what the first tick of
+// another year, month, day, hour, minute and second adds to it. 1: adds, not replaces.
+const TIMES = [
+  [365 * 86400, "{YYYY}", null, null, null, null, null, null, 1],
+  [28 * 86400, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  [0, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+];
 
 type Row = (number | null)[];
 
@@ -138,7 +147,7 @@ function options(picture: Picture, width: number, gaps: () => readonly [number, 
     scales: { x: { time: true }, y: picture.log ? { distr: 3 } : picture.band ? {
       range: (_, min, max) => uPlot.rangeNum(Math.min(min ?? 0, picture.band?.from ?? 0),
                                              Math.max(max ?? 1, picture.band?.to ?? 1), 0.1, true) } : {} },
-    axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map((v) => (v === null ? "" : Math.abs(v) >= 1e5 ? LARGE.format(v) : number(v, 3))) }],
+    axes: [{ ...axis, values: TIMES }, { ...axis, size: 52, values: (_, splits) => splits.map((v) => (v === null ? "" : Math.abs(v) >= 1e5 ? LARGE.format(v) : number(v, 3))) }],
     plugins: [underlay(picture, gaps)],
     hooks: { setSelect: [(plot) => {
       if (plot.select.width < 6) return;
