@@ -32,6 +32,13 @@ def test_stalled_run_is_reported(watched: Watched, rest: LiveController) -> None
     expect(page.get_by_text("No new version for 2 h 0 min")).to_be_visible()
 
 
+def test_durations_follow_the_controllers_clock(watched: Watched, rest: LiveController) -> None:
+    watched.page.clock.install(time=time.time() + 86400)
+    page = watched.log_in(rest, OPERATOR)
+    heartbeats = page.get_by_role("region", name="Services").locator("tbody td:nth-child(3)")
+    expect(heartbeats.first).to_have_text(re.compile(r"^\d+ (s|min)$"))  # and not a day
+
+
 def test_time_line_shows_a_failure_after_the_last_record(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     lane = page.get_by_role("region", name="Time line")

@@ -16,6 +16,10 @@ export class Problem extends Error {
 /** Whether the last response had status 401. */
 export const loggedOut = signal(false);
 
+/** Seconds by which the controller's clock is ahead of the browser's. */
+export const clockOffset = signal(0);
+const CLOCK_SLACK = 5;  // seconds that a response may take
+
 export interface RequestOptions {
   parameters?: Record<string, string | number | boolean | undefined>;
   body?: unknown;
@@ -35,6 +39,11 @@ async function problemOf(answer: Response): Promise<Problem> {
 
 // The controller begins each response within 30 s (services.controller.limits.request_seconds).
 const TIMEOUT_MS = 40_000;
+
+function compareClocks(answer: Response): void {
+  const offset = (Date.parse(answer.headers.get("Date") ?? "") - Date.now()) / 1000;
+  if (Math.abs(offset - clockOffset.peek()) > CLOCK_SLACK) clockOffset.value = offset;
+}
 
 /** Sends one request below /v1. Raises Problem when the controller refuses it or does not answer. */
 export async function request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
@@ -60,6 +69,7 @@ export async function request(method: string, path: string, options: RequestOpti
   } finally {
     clearTimeout(timer);
   }
+  compareClocks(answer);
   if (answer.status === 401) loggedOut.value = true;
   if (!answer.ok) throw await problemOf(answer);
   return answer;
