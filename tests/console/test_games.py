@@ -86,6 +86,21 @@ def test_the_viewer_has_no_serious_fault_at_its_own_address(
 
 
 @pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")
+def test_a_new_build_does_not_interrupt_a_recording(redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
+    with live(redis_url, blobs=recorded(tmp_path)) as rest, chromium() as browser:
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/games")
+        page.get_by_label("Open a recording from a file").set_input_files(tmp_path / "a.view")
+        page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
+        rest.context.site.build = "another"
+        expect(page.get_by_text("A new console is there: reload")).to_be_visible()
+        page.wait_for_timeout(2000)  # longer than the page waits before it reloads
+        expect(page.get_by_role("heading", name="a.view")).to_be_attached()  # a reload would forget the file
+        watched.close()
+
+
+@pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")
 def test_a_moment_of_a_recording_is_sent_by_its_address(redis_client: redis.Redis, redis_url: str, tmp_path: Path
                                                         ) -> None:
     with live(redis_url, blobs=recorded(tmp_path)) as rest, chromium() as browser:

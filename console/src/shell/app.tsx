@@ -29,9 +29,9 @@ effect(() => {
   else disconnect();
 });
 
-/** Whether a reload would interrupt somebody: an action, text that is not sent, a game that is played. */
+/** Whether a reload would interrupt somebody: an action, text that is not sent, a game that is played or watched. */
 function isInUse(): boolean {
-  return document.querySelector("dialog[open], input:focus, [data-field]") !== null ||
+  return document.querySelector("dialog[open], input:focus, [data-field], .viewer") !== null ||
     [...document.querySelectorAll("textarea")].some((field) => field.value !== "");
 }
 
