@@ -11,7 +11,7 @@ import redis
 from playwright.sync_api import expect
 
 from dota.config import GameConfig
-from dota.spectator.recording import RecordingWriter
+from dota.spectator.recording import RecordingIndex, RecordingWriter
 from dota.vec_game import Controller, VecGame
 from five.services.controller.console.static_files import ConsoleSite
 from rapid.blobs import BlobStore
@@ -97,6 +97,23 @@ def test_a_new_build_does_not_interrupt_a_recording(redis_client: redis.Redis, r
         expect(page.get_by_text("A new console is there: reload")).to_be_visible()
         page.wait_for_timeout(2000)  # longer than the page waits before it reloads
         expect(page.get_by_role("heading", name="a.view")).to_be_attached()  # a reload would forget the file
+        watched.close()
+
+
+@pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")
+def test_a_recording_with_a_huge_index_is_shown(redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
+    with live(redis_url, blobs=recorded(tmp_path)) as rest, chromium() as browser:
+        whole = (tmp_path / "a.view").read_bytes()
+        at = int.from_bytes(whole[-8:], "little")
+        index = RecordingIndex()
+        index._found["track"] = [[k / 100, None, 0, 0] for k in range(400_000)]
+        (tmp_path / "huge.view").write_bytes(whole[:at] + index.packed(at))
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/games")
+        page.get_by_label("Open a recording from a file").set_input_files(tmp_path / "huge.view")
+        page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
+        expect(page.get_by_role("img", name="Lead in net worth")).to_be_visible()
         watched.close()
 
 

@@ -29,7 +29,7 @@ function line(points: readonly (readonly [number, number])[]): string {
 export function Course({ track, time, go }: { track: readonly TrackPoint[]; time: number; go: (time: number) => void }) {
   const first = track[0]?.[0] ?? 0, last = track[track.length - 1]?.[0] ?? 1, width = 600, height = 110;
   const x = (t: number): number => (t - first) / Math.max(last - first, 1) * width;
-  const most = Math.max(1000, ...track.map((t) => Math.abs(t[2] - t[3])));
+  const most = track.reduce((largest, t) => Math.max(largest, Math.abs(t[2] - t[3])), 1000);
   // Downsampled to the number of pixels.
   const every = Math.max(1, Math.ceil(track.length / width));
   const thin = track.filter((_, k) => k % every === 0);
