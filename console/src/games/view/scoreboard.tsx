@@ -1,6 +1,6 @@
 import type { Header } from "../decode/stream.ts";
 import type { Frame } from "../decode/schema.ts";
-import { gameTime, moment, plain, value } from "../reading.ts";
+import { gameTime, moment, plain, tableOf, value } from "../reading.ts";
 
 const ITEMS = 9; // inventory and backpack
 
@@ -13,7 +13,7 @@ export function heroName(header: Header, frame: Frame, hero: number): string {
 /** Both teams' heroes: level, kills, gold, items. A row chooses its hero. */
 export function Scoreboard({ header, frame, chosen, choose }: { header: Header; frame: Frame; chosen: number; choose: (hero: number) => void }) {
   const of = (hero: number, field: string): number => value(header.schema, frame, "hero", hero, field);
-  const now = gameTime(header.schema, frame), slots = (frame.tables.item?.length ?? 0) / 30;
+  const now = gameTime(header.schema, frame), slots = Math.floor((tableOf(header.schema, "item")?.rows ?? 0) / 10);
   const items = (hero: number): string[] => Array.from({ length: Math.min(ITEMS, slots) }, (_, k) =>
     value(header.schema, frame, "item", hero * slots + k, "id")).filter((id) => id > 0).map((id) => plain(header.names.item?.[id - 1] ?? ""));
   return <table class="scores">
