@@ -7,6 +7,12 @@ export function number(value: unknown, digits = 2): string {
   return value.toLocaleString("en-GB", { maximumFractionDigits: size >= 1000 ? 0 : digits });
 }
 
+/** A TrueSkill rating: "0.0 ± 8.3". */
+export function rating(mu: unknown, sigma: unknown): string {
+  const fixed = (value: unknown): string => (Math.round(10 * Number(value)) / 10 || 0).toFixed(1);
+  return `${fixed(mu)} ± ${fixed(sigma)}`;
+}
+
 /** A share as a percentage: 0.004 is "0.4 %". */
 export const percent = (share: number, digits = 1): string => `${(100 * share).toFixed(digits)} %`;
 

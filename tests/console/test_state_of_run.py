@@ -32,6 +32,17 @@ def test_stalled_run_is_reported(watched: Watched, rest: LiveController) -> None
     expect(page.get_by_text("No new version for 2 h 0 min")).to_be_visible()
 
 
+def test_small_rating_is_shown_without_an_exponent(watched: Watched, rest: LiveController) -> None:
+    overview = rest.ask("GET", "/v1/status").json()
+    overview["newest"]["ratings"] = {"mu": -0.04, "sigma": 0.83}
+    body = f"event: overview\ndata: {json.dumps(overview)}\n\n"
+    watched.page.route("**/v1/console/stream",
+                       lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    page = watched.log_in(rest, OPERATOR)
+    expect(page.locator(".facts")).to_contain_text("0.0 ± 0.8")
+    expect(page.locator(".facts")).not_to_contain_text("-0.0")
+
+
 def test_durations_follow_the_controllers_clock(watched: Watched, rest: LiveController) -> None:
     watched.page.clock.install(time=time.time() + 86400)
     page = watched.log_in(rest, OPERATOR)

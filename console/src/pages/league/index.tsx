@@ -1,5 +1,5 @@
 import { league, ratings } from "../../api/live";
-import { number, percent } from "../../text";
+import { number, percent, rating } from "../../text";
 
 const SHOWN = 200;
 
@@ -36,7 +36,7 @@ export function LeaguePage() {
         <thead><tr><th>player</th><th>TrueSkill</th><th>games</th><th>scores of its own games</th></tr></thead>
         <tbody>{ratings.value.slice(0, SHOWN).map((r) => <tr key={r.player}>
           <td>{r.player}{r.reference && <span class="tag">reference</span>}</td>
-          <td>{number(r.mu, 1)} ± {number(r.sigma, 1)}</td><td>{r.games}</td>
+          <td>{rating(r.mu, r.sigma)}</td><td>{r.games}</td>
           <td>{Object.entries(r.against).map(([name, s]) =>
             `${name} ${percent(s.score, 0)} (${percent(s.low, 0)} to ${percent(s.high, 0)})`).join(" · ")}</td>
         </tr>)}</tbody></table></div>

@@ -7,7 +7,7 @@ import { Link } from "../../shell/link";
 import { Again } from "../../play/view/again.tsx";
 import { go, query } from "../../shell/route";
 import { clock, plain } from "../../games/reading.ts";
-import { dateTime, number } from "../../text";
+import { dateTime, number, rating } from "../../text";
 
 interface Offer {
   server: boolean; why?: string; mode: string; patch?: string; heroes_per_team: number; heroes: string[]; versions: number[]; bots: string[];
@@ -32,8 +32,8 @@ function Going({ games, ratings, delay }: { games: readonly Listed[]; ratings: r
       })}</ul>}
       {delay !== undefined && games.length > 0 && <p class="quiet small">Who watches sees it {number(delay, 0)} s later.</p>}</section>
     <section class="card" aria-label="Ratings"><h2>Ratings of people</h2>
-      {!ratings.length ? <p class="quiet">Nobody has finished a game yet.</p> : <table><thead><tr><th>name</th><th>rating</th><th>σ</th><th>won</th><th>lost</th><th>drawn</th><th>left</th></tr></thead>
-        <tbody>{ratings.map((r) => <tr key={r.name}><td>{r.name}</td><td>{number(r.mu, 1)}</td><td>{number(r.sigma, 1)}</td><td>{r.won}</td><td>{r.lost}</td><td>{r.drawn}</td><td>{r.abandoned}</td></tr>)}</tbody></table>}</section>
+      {!ratings.length ? <p class="quiet">Nobody has finished a game yet.</p> : <table><thead><tr><th>name</th><th>rating</th><th>won</th><th>lost</th><th>drawn</th><th>left</th></tr></thead>
+        <tbody>{ratings.map((r) => <tr key={r.name}><td>{r.name}</td><td>{rating(r.mu, r.sigma)}</td><td>{r.won}</td><td>{r.lost}</td><td>{r.drawn}</td><td>{r.abandoned}</td></tr>)}</tbody></table>}</section>
   </div>;
 }
 

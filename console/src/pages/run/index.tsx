@@ -12,7 +12,7 @@ import { useOrdered } from "../../components/ordered";
 import { useRefresh } from "../../components/refresh";
 import { Services } from "../../components/services";
 import { TimeBar } from "../../components/timebar";
-import { number, span } from "../../text";
+import { number, rating, span } from "../../text";
 import { marks, recorded, shownRange } from "../../timeline";
 import { SHEETS, fieldsOf, ratingPictures } from "./pictures";
 
@@ -61,12 +61,12 @@ function Figures() {
   const now = overview.value;
   if (now === undefined) return <p class="quiet">Asking the controller…</p>;
   if (now === null) return <p class="warn">Run {who.value?.run} does not exist in the controller's store yet.</p>;
-  const versions = now.newest.versions ?? {}, rating = now.newest.ratings ?? {};
+  const versions = now.newest.versions ?? {}, rated = now.newest.ratings ?? {};
   const figures: [string, string][] = [
     ["version", now.version === null ? "none yet" : String(now.version)],
     ["hero-steps a second", number(versions.hero_steps_per_second, 0)],
     ["hero-steps received", number(versions.hero_steps, 0)],
-    ["TrueSkill", rating.mu === undefined ? "–" : `${number(rating.mu, 1)} ± ${number(rating.sigma, 1)}`],
+    ["TrueSkill", rated.mu === undefined ? "–" : rating(rated.mu, rated.sigma)],
     ["staleness, median", number(versions.staleness_median, 1)],
     ["sample reuse", number(versions.reuse, 2)],
     ["epoch", String(now.epoch)],

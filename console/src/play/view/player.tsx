@@ -5,6 +5,7 @@ import { who } from "../../api/session";
 import { gameTime, plain } from "../../games/reading.ts";
 import { eventText } from "../../games/view/course.tsx";
 import { Scoreboard, heroName } from "../../games/view/scoreboard.tsx";
+import { rating } from "../../text";
 import { aiming } from "../aiming.ts";
 import { heroNow } from "../facts.ts";
 import { Game } from "../game.ts";
@@ -82,7 +83,7 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
         {game.notice.value && panel !== "shop" && <p class="warn" role="status">{game.notice.value}</p>}
         {end && <div class="ended card" role="status"><h2>{WINNERS[end.winner ?? 0] ?? "The game is over."}</h2>
           {end.reason && <p>{ENDINGS[end.reason] ?? end.reason}</p>}
-          {end.rating && <p>Your rating among people: {end.rating.mu.toFixed(1)} ± {end.rating.sigma.toFixed(1)}</p>}
+          {end.rating && <p>Your rating among people: {rating(end.rating.mu, end.rating.sigma)}</p>}
           {end.recorded && <p><Again game={name} /></p>}
           <button type="button" class="primary" onClick={leave}>Another game</button></div>}
       </div>
