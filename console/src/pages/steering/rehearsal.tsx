@@ -5,6 +5,7 @@ import { rehearsed } from "../../api/live";
 import type { Rehearsal } from "../../api/types";
 import { ActButton } from "../../components/act";
 import { useNow } from "../../components/now";
+import { NumberField } from "../../components/number";
 import { percent, span } from "../../text";
 
 const OPEN = new Set(["waiting", "preparing", "warming", "learning", "playing"]);
@@ -17,10 +18,10 @@ const command = (name: string) => `five surgery rehearse ${name || "plan"}.yaml 
 
 function Scope() {
   return <div class="row">
-    <label>Versions to learn <input type="number" min={1} max={100000} value={versions.value} required
-      onInput={(e) => { versions.value = e.currentTarget.valueAsNumber; }} /></label>
-    <label>Games of the match <input type="number" min={2} max={10000} value={games.value} required
-      onInput={(e) => { games.value = e.currentTarget.valueAsNumber; }} /></label>
+    <NumberField label="Versions to learn" min={1} max={100000} value={versions.value}
+                 onChange={(value) => { versions.value = value; }} />
+    <NumberField label="Games of the match" min={2} max={10000} value={games.value}
+                 onChange={(value) => { games.value = value; }} />
   </div>;
 }
 
