@@ -15,6 +15,14 @@ from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 FIELD = "canvas.moving"
+# Counts the page's sockets. While a test sets lost, they get no answer.
+LOSE_HANDSHAKES = """
+    window.opened = 0;
+    window.lost = false;
+    window.WebSocket = new Proxy(WebSocket, { construct(original, values) {
+        opened += 1;
+        return lost ? { readyState: 0, close: () => undefined } : new original(...values);
+    } });"""
 
 
 @pytest.fixture
@@ -308,6 +316,18 @@ def test_a_silent_connection_is_replaced(watched: Watched, rest: LiveController,
     expect(page.get_by_role("alert")).to_contain_text("Connection lost")
     played.silent = False
     until(page, lambda: played.connections >= 2)
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_an_unanswered_handshake_is_repeated(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    watched.context.add_init_script(LOSE_HANDSHAKES)
+    page = begin(watched, rest)
+    page.evaluate("lost = true")
+    played.break_off = True
+    expect(page.get_by_role("alert")).to_contain_text("Connection lost")
+    played.break_off = False
+    page.wait_for_function("opened >= 3")  # the game's first connection, and two without an answer
+    page.evaluate("lost = false")
     expect(page.get_by_role("alert")).to_be_hidden()
 
 

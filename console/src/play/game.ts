@@ -21,7 +21,8 @@ export interface Pending { readonly n: number; readonly order: Order; readonly b
 export interface Pinged { readonly who: string; readonly at: Place; readonly came: number }
 
 const FIRST_WAIT_MS = 300, LONGEST_WAIT_MS = 5000, NEVER_BACK = [4003, 4004], TRIES_UNSEEN = 5;
-// The server sends the state once a second while the game runs. A lost network does not close the connection.
+// The server sends the state once a second while the game runs. A lost network does not close the connection, and the
+// next one gets no answer.
 const SILENCE_MS = 10_000, CHECK_MS = 1000;
 const KEPT_EVENTS = 200, TRACE_MS = 1500, PING_MS = 4000;
 
@@ -66,6 +67,7 @@ export class Game {
     const url = new URL(this.address, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = this.socket = new WebSocket(url);
+    this.receivedAt = performance.now();
     socket.binaryType = "arraybuffer";
     socket.onmessage = (message: MessageEvent<string | ArrayBuffer>) => {
       if (socket !== this.socket) return;
@@ -132,8 +134,10 @@ export class Game {
   }
 
   private checkSilence(): void {
-    if (this.link.peek() !== "live" || !this.state.peek()?.running || performance.now() - this.receivedAt < SILENCE_MS) return;
     const { socket } = this;
+    const waits = socket?.readyState === WebSocket.CONNECTING ||
+      (this.link.peek() === "live" && this.state.peek()?.running);
+    if (!waits || performance.now() - this.receivedAt < SILENCE_MS) return;
     this.socket = null;
     socket?.close();
     this.lose(1006, "");
