@@ -105,6 +105,17 @@ def test_many_events_at_once_are_one_request(watched: Watched, rest: LiveControl
     assert requests() < 10
 
 
+def test_marks_are_read_after_the_clock_was_set_back(watched: Watched, rest: LiveController) -> None:
+    watched.page.clock.install()
+    page = watched.log_in(rest, OPERATOR)
+    expect(page.get_by_role("banner").get_by_role("status")).to_be_visible()
+    expect(page.get_by_role("region", name="Time line")).to_be_visible()
+    page.clock.fast_forward(5000)  # what the first messages of the stream requested is read
+    page.clock.set_system_time(time.time() - 86400)
+    with page.expect_request("**/v1/console/timeline"):
+        rest.state.events.append("grace", "test.noted", {"n": 1})
+
+
 def test_late_marks_do_not_replace_newer_ones(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     held: list[Route] = []

@@ -7,15 +7,16 @@ import { changeCount } from "../api/live";
  * A page that reconnects receives thousands of missed events at once, and a fast run a version a second.
  */
 export function useRefresh(read: () => void, ms: number): () => void {
-  const state = useRef({ read, timer: 0, readAt: Date.now(), mounted: true, changes: changeCount.peek() }).current;
+  const state = useRef({
+    read, timer: 0, readAt: performance.now(), mounted: true, changes: changeCount.peek() }).current;
   state.read = read;
   const request = (): void => {
     if (!state.mounted || state.timer) return;
     state.timer = window.setTimeout(() => {
       state.timer = 0;
-      state.readAt = Date.now();
+      state.readAt = performance.now();
       state.read();
-    }, Math.max(0, state.readAt + ms - Date.now()));
+    }, Math.max(0, state.readAt + ms - performance.now()));
   };
   useSignalEffect(() => {
     if (changeCount.value === state.changes) return;
