@@ -1,4 +1,4 @@
-// Decodes the files that are named and says of each what it held, a line of JSON a file: tests/console/test_decoder.py.
+// Decodes the named files and prints the contents of each as a line of JSON, for tests/console/test_decoder.py.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readChunk } from "../src/games/decode/chunk.ts";

@@ -1,4 +1,5 @@
-// Watches a game and scrubs a recording in a real browser: tests/console/test_games.py says where and reads what it saw.
+// Watches a live game and seeks in a recording in a real browser. tests/console/test_games.py runs it and checks its
+// output.
 import { chromium } from "playwright-core";
 
 const [url, token, executablePath, replay] = process.argv.slice(2) as [string, string, string, string];
@@ -14,7 +15,7 @@ const beyond = async (than: number): Promise<number> => {
   await page.waitForFunction((n) => Number(document.querySelector<HTMLElement>("canvas.moving")?.dataset.step) > n, than, { timeout: 60_000 });
   return step();
 };
-/** The step that is shown once it stays the same; the last one after ten seconds. */
+/** Returns the shown step once it stays the same, or after ten seconds. */
 const settled = async (): Promise<number> => {
   let before = -1, now = await step();
   for (let tries = 0; now !== before && tries < 30; tries++) {

@@ -15,7 +15,7 @@ export interface TimedEvent { readonly time: number; readonly event: GameEvent }
 
 interface Held { readonly data: Uint8Array<ArrayBuffer>; readonly first: number; readonly steps: number; decoded?: Step[]; wanted?: Promise<Step[]>; used: number }
 
-/** One game. Signals tell what there is to look at. */
+/** A live or recorded game. Its signals hold what has been received so far. */
 export class Film {
   readonly header = signal<Header | null>(null);
   readonly steps = signal(0);
@@ -28,7 +28,7 @@ export class Film {
   private index: Index | null = null;
   private uses = 0;
 
-  /** Reads it from an address below /v1, and goes on until it ends or is closed. */
+  /** Reads the game from an address below /v1 until it ends or `close` is called. */
   read(address: string, live: boolean): Promise<void> {
     return this.whole(async () => {
       const answer = await fetch(address, { credentials: "same-origin", cache: "no-store", signal: this.stop.signal });
@@ -40,7 +40,7 @@ export class Film {
     });
   }
 
-  /** Reads a recording that is here already. */
+  /** Reads a recording from memory. */
   readBytes(data: Uint8Array<ArrayBuffer>): Promise<void> {
     return this.whole(() => this.take(new Blob([data]).stream().getReader(), false));
   }
@@ -84,7 +84,7 @@ export class Film {
     this.steps.value = held.first + steps;
   }
 
-  /** A recording without an index: it was cut off. */
+  /** Decodes all chunks of a truncated recording, which has no index. */
   private async survey(): Promise<void> {
     for (const held of this.held) await this.note(held);
   }
@@ -129,7 +129,7 @@ export class Film {
     return undefined;
   }
 
-  /** A step, where it is decoded; else it will be soon, and so will what follows it. */
+  /** Returns a step, or starts to decode its chunk and returns undefined. Decodes the next chunk in advance. */
   at(step: number): Step | undefined {
     const held = this.find(step);
     if (!held) return undefined;
@@ -144,7 +144,7 @@ export class Film {
     return found;
   }
 
-  /** The step before which a game time lies, by the index or by what came. */
+  /** Returns the step nearest to a game time, from the index or the received chunks. */
   stepAt(time: number): number {
     const header = this.header.peek(), first = this.track.peek()[0];
     if (!header || !first) return 0;

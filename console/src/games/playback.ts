@@ -8,7 +8,7 @@ export class Playback {
   readonly position = signal(0);
   readonly playing = signal(true);
   readonly speed = signal<number>(1);
-  /** At the newest of a live game: where one is follows what comes. */
+  /** Whether playback follows the newest step of a live game. */
   readonly atEdge = signal(false);
   private readonly film: Film;
   private readonly live: boolean;
@@ -20,7 +20,7 @@ export class Playback {
 
   private get last(): number { return Math.max(this.film.steps.peek() - 1, 0); }
 
-  /** Goes on by some milliseconds. */
+  /** Advances the position by some milliseconds. */
   pass(ms: number): void {
     if (!this.playing.peek()) return;
     const rate = this.film.header.peek()?.steps_per_second ?? 7.5;
@@ -34,13 +34,13 @@ export class Playback {
     this.position.value = Math.min(next, this.last);
   }
 
-  /** Goes to a step; a live game is no longer followed. */
+  /** Moves to a step, and stops following a live game. */
   seek(step: number): void {
     this.atEdge.value = false;
     this.position.value = Math.min(Math.max(step, 0), this.last);
   }
 
-  /** Goes to the newest, and stays there. */
+  /** Moves to the newest step, and follows a live game. */
   toEdge(): void {
     this.atEdge.value = this.live;
     this.playing.value = true;

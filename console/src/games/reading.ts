@@ -4,21 +4,21 @@ import type { Frame, Schema, Table } from "./decode/schema.ts";
 const tables = new WeakMap<Schema, Map<string, Table>>();
 const columns = new WeakMap<Table, Map<string, number>>();
 
-/** A table of a schema; undefined where recordings of that time had none. */
+/** Returns a table of a schema; undefined if the recording is older than the table. */
 export function tableOf(schema: Schema, name: string): Table | undefined {
   let known = tables.get(schema);
   if (!known) tables.set(schema, known = new Map(schema.tables.map((t) => [t.name, t])));
   return known.get(name);
 }
 
-/** Where a field stands in its table's rows; -1 where recordings of that time had none. */
+/** Returns a field's position in its table's rows; -1 if the recording is older than the field. */
 export function column(table: Table, field: string): number {
   let known = columns.get(table);
   if (!known) columns.set(table, known = new Map(table.fields.map((f, k) => [f, k])));
   return known.get(field) ?? -1;
 }
 
-/** A value; 0 where there is none. */
+/** Returns a value; 0 if the recording lacks its table or field. */
 export function value(schema: Schema, frame: Frame, name: string, row: number, field: string): number {
   const table = tableOf(schema, name);
   if (!table) return 0;
@@ -26,15 +26,15 @@ export function value(schema: Schema, frame: Frame, name: string, row: number, f
   return at < 0 ? 0 : frame.tables[name]?.[row * table.fields.length + at] ?? 0;
 }
 
-/** A signed number in 16 bits. */
+/** Returns 16 bits as a signed number. */
 export const signed = (v: number): number => (v << 16) >> 16;
 
-/** Seconds since the horn. */
+/** Returns the time of a frame, seconds since the horn. */
 export function gameTime(schema: Schema, frame: Frame): number {
   return (value(schema, frame, "clock", 0, "time") | value(schema, frame, "clock", 0, "time_high") << 16) / 100;
 }
 
-/** Seconds since the horn of a moment in ticks; 0 stands for none. */
+/** Converts a moment in ticks to seconds since the horn. Callers check for 0, which stands for none. */
 export const moment = (ticks: number): number => ticks / 15 - 100;
 
 export function netWorth(schema: Schema, frame: Frame, team: number): number {
@@ -43,7 +43,7 @@ export function netWorth(schema: Schema, frame: Frame, team: number): number {
   return sum;
 }
 
-/** Radiant's win probability as both teams see it, null where neither says. */
+/** Returns Radiant's win probability, the mean of what both teams' policies report; null if neither does. */
 export function radiantWins(schema: Schema, frame: Frame): number | null {
   const seen: number[] = [];
   for (const team of [0, 1]) {
@@ -54,13 +54,13 @@ export function radiantWins(schema: Schema, frame: Frame): number | null {
   return seen.length ? seen.reduce((a, b) => a + b) / seen.length : null;
 }
 
-/** "7:05", "-0:30". */
+/** Formats a game time: "7:05", "-0:30". */
 export function clock(seconds: number): string {
   const s = Math.floor(Math.abs(seconds));
   return `${seconds < 0 ? "-" : ""}${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
 }
 
-/** A name of the game's data as people read it: "npc_dota_hero_crystal_maiden" is "crystal maiden". */
+/** Formats a name of the game's data: "npc_dota_hero_crystal_maiden" is "crystal maiden". */
 export function plain(name: string): string {
   return name.replace(/^npc_dota_(hero_)?|^item_/, "").replaceAll("_", " ");
 }

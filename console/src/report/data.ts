@@ -11,7 +11,7 @@ const text = (id: string): string => document.getElementById(id)?.textContent ??
 
 export const report: Report = JSON.parse(text("run"));
 
-/** The recording, out of its base64. */
+/** Returns the recording, decoded from base64. */
 export function film(): Uint8Array<ArrayBuffer> {
   const packed = atob(text("film"));
   const out = new Uint8Array(packed.length);

@@ -18,7 +18,7 @@ import { film, report } from "./data";
 
 const TERMS = 6; // maximum number of lines in a chart
 
-/** The terms that rewards were made of, the largest first. */
+/** Returns the chart of the largest reward terms; null without any. */
 function rewards(): Picture | null {
   const data = report.curves.games;
   const size = (field: string): number => (data.fields[field]?.mean ?? []).reduce<number>((sum, v) => sum + Math.abs(v ?? 0), 0);

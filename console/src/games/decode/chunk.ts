@@ -12,7 +12,7 @@ export interface Head {
 export type GameEvent = Readonly<Record<string, unknown>> & { readonly kind: string };
 export interface Step { readonly frame: Frame; readonly events: readonly GameEvent[] }
 
-/** The head of a chunk. Raises Damaged for a malformed one. */
+/** Returns the head of a chunk. Raises Damaged for a malformed one. */
 export function readHead(data: Uint8Array): Head {
   if (data.length < HEAD) throw new Damaged("a chunk ends within its head");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
@@ -28,14 +28,14 @@ export function readHead(data: Uint8Array): Head {
   return head;
 }
 
-/** Unpacks zlib's bytes, which have to come to exactly `size`. */
+/** Decompresses zlib data to exactly `size` bytes. Raises Damaged for another size. */
 export async function inflate(packed: Uint8Array<ArrayBuffer>, size: number): Promise<Uint8Array> {
   const raw = await inflateUpTo(packed, size);
   if (raw.length !== size) throw new Damaged("what is packed is smaller than it claims");
   return raw;
 }
 
-/** Unpacks zlib's bytes, which may come to `most`. */
+/** Decompresses zlib data to at most `most` bytes. Raises Damaged for more. */
 export async function inflateUpTo(packed: Uint8Array<ArrayBuffer>, most: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -60,7 +60,7 @@ export async function inflateUpTo(packed: Uint8Array<ArrayBuffer>, most: number)
   return raw;
 }
 
-/** The steps of a whole chunk. */
+/** Returns the steps of a whole chunk. Raises Damaged. */
 export async function readChunk(data: Uint8Array<ArrayBuffer>, schema: Schema): Promise<Step[]> {
   const head = readHead(data);
   if (schema.hash && head.schema !== schema.hash) throw new Damaged("a chunk is of another schema than its recording");
@@ -68,7 +68,7 @@ export async function readChunk(data: Uint8Array<ArrayBuffer>, schema: Schema): 
   return readSteps(await inflate(data.subarray(HEAD), head.unpacked), head.steps, schema);
 }
 
-/** The steps in a chunk's unpacked bytes. */
+/** Returns the steps in a chunk's decompressed bytes. Raises Damaged. */
 function readSteps(raw: Uint8Array, steps: number, schema: Schema): Step[] {
   const cursor = new Cursor(raw);
   const frame = emptyFrame(schema);
@@ -81,7 +81,7 @@ function readSteps(raw: Uint8Array, steps: number, schema: Schema): Step[] {
   return found;
 }
 
-/** Changes a frame by one step that stands alone, and says what happened in it. Raises Damaged for what is no step. */
+/** Applies a step outside a chunk to a frame, and returns its events. Raises Damaged for malformed bytes. */
 export function readStep(raw: Uint8Array, schema: Schema, frame: Frame): GameEvent[] {
   const cursor = new Cursor(raw);
   const events = change(cursor, schema, frame);
@@ -102,7 +102,7 @@ class Cursor {
 
   get left(): number { return this.data.length - this.at; }
 
-  /** Where `count` bytes begin that are read now. */
+  /** Skips `count` bytes and returns the offset of the first. Raises Damaged if there are fewer. */
   take(count: number): number {
     if (count > this.left) throw new Damaged("a chunk ends within a step");
     const at = this.at;

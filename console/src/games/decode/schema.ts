@@ -4,13 +4,13 @@ export interface Table { readonly name: string; readonly rows: number; readonly 
 export interface Bits { readonly name: string; readonly count: number }
 export interface Schema { readonly tables: readonly Table[]; readonly bits: readonly Bits[]; readonly hash: string }
 
-/** A frame: by table its rows one after another, by bitmap its bytes, lowest bit first. */
+/** A frame: each table's rows one after another, each bitmap's bytes with the lowest bit first. */
 export interface Frame {
   readonly tables: Readonly<Record<string, Uint16Array>>;
   readonly bits: Readonly<Record<string, Uint8Array>>;
 }
 
-/** What is wrong with a recording, for people. */
+/** Error of a damaged or hostile recording. The message is for people. */
 export class Damaged extends Error {}
 
 const MAX_ROWS = 4096, MAX_FIELDS = 64, MAX_BITS = 1 << 16, MAX_PARTS = 32;
@@ -19,7 +19,7 @@ function isNames(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((v) => typeof v === "string");
 }
 
-/** The schema in a recording's header. Raises Damaged for one that is malformed, or larger than any may be. */
+/** Returns the schema in a recording's header. Raises Damaged for a malformed or too large one. */
 export async function schemaOf(described: unknown): Promise<Schema> {
   const given = (described ?? {}) as { tables?: unknown; bits?: unknown };
   if (!Array.isArray(given.tables) || !Array.isArray(given.bits)) throw new Damaged("its schema cannot be read");
@@ -49,7 +49,7 @@ async function sha256(data: Uint8Array<ArrayBuffer>): Promise<string> {
   return [...new Uint8Array(await crypto.subtle.digest("SHA-256", data))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** A frame of zeros. */
+/** Returns a frame of zeros. */
 export function emptyFrame(schema: Schema): Frame {
   return {
     tables: Object.fromEntries(schema.tables.map((t) => [t.name, new Uint16Array(t.rows * t.fields.length)])),
@@ -57,7 +57,7 @@ export function emptyFrame(schema: Schema): Frame {
   };
 }
 
-/** A frame of its own. */
+/** Returns a copy of a frame. */
 export function copyFrame(frame: Frame): Frame {
   return {
     tables: Object.fromEntries(Object.entries(frame.tables).map(([name, table]) => [name, table.slice()])),

@@ -5,7 +5,7 @@ import { Damaged, schemaOf } from "./schema.ts";
 
 const MAX_HEADER = 8 << 20, MAX_INDEX = 16 << 20;
 
-/** What a recording says of itself. Texts of it are shown as text, and nothing else. */
+/** Header of a recording. Its texts are untrusted: they are only shown as text. */
 export interface Header {
   readonly steps_per_second: number; readonly patch: string; readonly mode: string;
   readonly names: Readonly<Record<string, readonly string[]>>;
@@ -15,9 +15,9 @@ export interface Header {
   };
   readonly about: Readonly<Record<string, unknown>>;
   readonly schema: Schema;
-  /** Whose view it is, of a game that is played: -1 nobody's. */
+  /** In a played game, the hero whose view it is; -1: none. */
   readonly hero: number;
-  /** What one needs to know to play it; recordings of before it lack it. Read by play/facts.ts. */
+  /** Game data for players, read by play/facts.ts. Older recordings lack it. */
   readonly play: unknown;
 }
 
@@ -32,7 +32,7 @@ export type Piece =
   { readonly kind: "header"; readonly header: Header } | { readonly kind: "chunk"; readonly data: Uint8Array<ArrayBuffer>; readonly steps: number } |
   { readonly kind: "index"; readonly index: Index } | { readonly kind: "end" };
 
-/** The header in packed bytes that come to `size`, or to no more than `most`. Raises Damaged for what is none. */
+/** Returns the header in zlib data of `size` decompressed bytes; null: at most `most`. Raises Damaged. */
 export async function headerOf(packed: Uint8Array<ArrayBuffer>, size: number | null, most = MAX_HEADER): Promise<Header> {
   let given: Record<string, unknown>;
   try {
@@ -61,13 +61,13 @@ export async function headerOf(packed: Uint8Array<ArrayBuffer>, size: number | n
   };
 }
 
-/** Takes bytes as they come, and gives the pieces that are whole. */
+/** Splits a stream of bytes into the pieces of a recording. */
 export class Splitter {
   private waiting = new Uint8Array(1 << 16);
   private size = 0;
   private begun = false;
 
-  /** Raises Damaged where no recording goes on. */
+  /** Adds bytes and returns the complete pieces. Raises Damaged for bytes that do not belong to a recording. */
   async take(data: Uint8Array): Promise<Piece[]> {
     if (this.size + data.length > this.waiting.length) {
       const larger = new Uint8Array(2 * (this.size + data.length));

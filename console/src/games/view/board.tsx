@@ -9,7 +9,10 @@ import { drawGround, heights } from "./ground.ts";
 import type { Showing } from "./scene.ts";
 import { Scene } from "./scene.ts";
 
-/** The map, in two layers: what stands still below what moves. `now` gets the step that is shown, a few times a second. */
+/** The map on two canvases: the ground, which is drawn again when the view moves or a tree falls, below the units.
+ *
+ * `now` receives the shown step five times a second.
+ */
 export function Board({ film, playback, showing, choose, now }: {
   film: Film; playback: Playback; showing: Signal<Showing>; choose: (hero: number) => void; now: Signal<number>;
 }) {

@@ -2,7 +2,7 @@
 export class Camera {
   width = 1;
   height = 1;
-  /** Counts changes: layers that stand still are drawn again when it moves. */
+  /** Number of changes of the view. Static layers are drawn again after each. */
   moves = 0;
   private x = 0;
   private y = 0;
@@ -22,19 +22,19 @@ export class Camera {
 
   private get scale(): number { return Math.min(this.width, this.height) / this.extent * this.zoom; }
 
-  /** Pixels of a place; north is up. */
+  /** Converts world to canvas coordinates; north is up. */
   at(x: number, y: number): [number, number] {
     return [this.width / 2 + (x - this.x) * this.scale, this.height / 2 - (y - this.y) * this.scale];
   }
 
-  /** The place under a pixel. */
+  /** Converts canvas to world coordinates. */
   place(px: number, py: number): [number, number] {
     return [this.x + (px - this.width / 2) / this.scale, this.y - (py - this.height / 2) / this.scale];
   }
 
   length(units: number): number { return units * this.scale; }
 
-  /** Nearer or further, with what is under a pixel staying there. */
+  /** Zooms by a factor around a pixel. */
   zoomAt(px: number, py: number, factor: number): void {
     const [x, y] = this.place(px, py);
     this.zoom = Math.min(Math.max(this.zoom * factor, 1), 12);
@@ -42,22 +42,22 @@ export class Camera {
     this.go(this.x + x - nx, this.y + y - ny);
   }
 
-  /** Looks at a place. */
+  /** Centres the view on a place. */
   look(x: number, y: number): void { this.go(x, y); }
 
-  /** How near: 1 shows the whole map. */
+  /** Sets the zoom; 1 shows the whole map. */
   near(zoom: number): void {
     this.zoom = Math.min(Math.max(zoom, 1), 12);
     this.moves++;
   }
 
-  /** The part of the map that is shown: left, lower, right, upper. */
+  /** The visible part of the map: left, lower, right, upper. */
   get shown(): readonly [number, number, number, number] {
     const [left, upper] = this.place(0, 0), [right, lower] = this.place(this.width, this.height);
     return [left, lower, right, upper];
   }
 
-  /** Moves by pixels. */
+  /** Moves the view by pixels. */
   drag(dx: number, dy: number): void { this.go(this.x - dx / this.scale, this.y + dy / this.scale); }
 
   private go(x: number, y: number): void {

@@ -13,7 +13,7 @@ export function coloursOf(element: Element): Colours {
   };
 }
 
-/** Ground by its level: -9 is where nobody walks. */
+/** Returns the ground's colour (RGB) at a level; negative levels are impassable. */
 export function ground(level: number, dark: boolean): readonly [number, number, number] {
   if (level < 0) return dark ? [16, 20, 24] : [178, 184, 188];
   const low = dark ? [38, 52, 60] : [168, 192, 196], high = dark ? [84, 88, 74] : [222, 218, 196];

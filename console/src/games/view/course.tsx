@@ -5,7 +5,7 @@ const SWINGS = 5, SWING_SECONDS = 20, APART_SECONDS = 30;
 
 interface Swing { readonly time: number; readonly change: number }
 
-/** The largest changes of the win probability within some seconds, apart from each other. */
+/** Returns the largest changes of the win probability within SWING_SECONDS, APART_SECONDS from each other. */
 function swings(track: readonly TrackPoint[]): Swing[] {
   const found: Swing[] = [];
   let start = 0;
@@ -25,7 +25,7 @@ function line(points: readonly (readonly [number, number])[]): string {
   return points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 }
 
-/** Win probability and net worth over the game so far; a click goes there. */
+/** Chart of win probability and net worth over the game so far. A click seeks. */
 export function Course({ track, time, go }: { track: readonly TrackPoint[]; time: number; go: (time: number) => void }) {
   const first = track[0]?.[0] ?? 0, last = track[track.length - 1]?.[0] ?? 1, width = 600, height = 110;
   const x = (t: number): number => (t - first) / Math.max(last - first, 1) * width;
@@ -59,7 +59,7 @@ export function Swings({ track, go }: { track: readonly TrackPoint[]; go: (time:
       {s.change > 0 ? "Radiant" : "Dire"} +{Math.round(100 * Math.abs(s.change))}%</span></button></li>)}</ul></div>;
 }
 
-/** The text of an event. `hero` names a hero by its number, 0 to 9. */
+/** Returns the text of an event. `hero` names a hero by its number, 0 to 9. */
 export function eventText(event: Readonly<Record<string, unknown>>, hero: (place: number) => string): string {
   const name = (v: unknown): string => hero(Number(v)) || `hero ${Number(v) + 1}`;
   switch (event.kind) {

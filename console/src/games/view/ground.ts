@@ -4,7 +4,7 @@ import type { Camera } from "./camera.ts";
 import type { Colours } from "./colours.ts";
 import { ground } from "./colours.ts";
 
-/** The heights as a picture, a pixel a cell, north up. */
+/** Returns the heights as an image, one pixel for each cell, north up. */
 export function heights(map: Header["map"], dark: boolean): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = map.cells;

@@ -26,7 +26,7 @@ export class Scene {
     this.fog.width = this.fog.height = header.map.fog_cells;
   }
 
-  /** Draws what lies `share` of the way from one step to the next. */
+  /** Draws the state at `share`, 0 to 1, between two steps. */
   draw(pen: CanvasRenderingContext2D, camera: Camera, colours: Colours, from: Step, to: Step, share: number, showing: Showing): void {
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, camera.width, camera.height);
@@ -80,7 +80,7 @@ export class Scene {
     }
   }
 
-  /** Circles in which a team looks for enemy heroes: dashed, filled once there is one. */
+  /** Draws the teams' scans: a dashed circle, filled when it has found an enemy hero. */
   private drawScans(pen: CanvasRenderingContext2D, camera: Camera, step: Step, colours: Colours): void {
     for (let team = 0; team < 2; team++) {
       const of = (field: string): number => value(this.header.schema, step.frame, "scan", team, field);

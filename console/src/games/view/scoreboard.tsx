@@ -4,7 +4,7 @@ import { gameTime, moment, plain, tableOf, value } from "../reading.ts";
 
 const ITEMS = 9; // inventory and backpack
 
-/** The name of the hero in a place (0-9); "" where there is none. */
+/** Returns the name of a hero by its number, 0 to 9; "" if the frame has no unit of it. */
 export function heroName(header: Header, frame: Frame, hero: number): string {
   const unit = value(header.schema, frame, "hero", hero, "unit");
   return unit ? plain(header.names.unit?.[value(header.schema, frame, "unit", unit - 1, "type") - 1] ?? "") : "";

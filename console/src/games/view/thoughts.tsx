@@ -14,7 +14,7 @@ function Bars({ rows, empty }: { rows: readonly { name: string; share: number; t
 
 const percent = (p: number): string => `${(100 * p).toFixed(p < 0.1 ? 1 : 0)}%`;
 
-/** What the policy of the chosen hero thinks of the step that is shown, and what it earned of late. */
+/** Policy outputs of the chosen hero at the shown step, and its rewards of the last ten seconds. */
 export function Thoughts({ header, frame, earlier, hero }: { header: Header; frame: Frame; earlier: Frame | undefined; hero: number }) {
   const { schema, names } = header;
   const of = (field: string): number => value(schema, frame, "thought", hero, field);

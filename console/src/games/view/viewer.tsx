@@ -12,7 +12,10 @@ import { Thoughts } from "./thoughts.tsx";
 
 const EARLIER_STEPS = 75; // ten seconds
 
-/** A game: the map, and beside it, in step with it, how it stands and what its policies think. `data` is a recording that is here already; `still`: it waits until somebody wants to see it. */
+/** Viewer of a game: the map, and in step with it scores, events and policy outputs.
+ *
+ * `data` is a recording in memory; with `still` playback begins paused.
+ */
 export function Viewer({ address, live, title, data, still = false }: { address: string; live: boolean; title: string; data?: Uint8Array<ArrayBuffer>; still?: boolean }) {
   const film = useMemo(() => new Film(), [address]);
   const playback = useMemo(() => new Playback(film, live), [film]);
