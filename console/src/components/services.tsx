@@ -10,7 +10,7 @@ function statsText(stats: Record<string, unknown>): string {
     .map(([k, v]) => `${k} ${typeof v === "number" ? number(v) : v}`).join(" · ");
 }
 
-/** Live services: how long they are up, the age of their heartbeat, and their statistics. */
+/** Live services: time since their start, age of their heartbeat, and statistics. */
 export function Services() {
   const now = useNow(), drift = overview.value?.drift ?? [];
   return <section class="card"><h2>Services</h2>

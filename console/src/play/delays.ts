@@ -9,7 +9,7 @@ export class Delays {
     if (this.values.length > KEPT) this.values.shift();
   }
 
-  /** The value that a share of them does not exceed, NaN without any. */
+  /** Returns a quantile of the values, NaN without any. */
   quantile(share: number): number {
     const sorted = [...this.values].sort((a, b) => a - b);
     return sorted[Math.min(Math.ceil(sorted.length * share), sorted.length) - 1] ?? NaN;

@@ -20,7 +20,7 @@ export interface HeroFacts {
   readonly name: string; readonly range: number; readonly start: readonly string[]; readonly build: readonly string[];
   readonly talents: readonly (readonly [number, string, string])[];
 }
-/** What it is, whose, and where in world units. */
+/** Kind, side, and position in world units. */
 export type Standing = readonly [string, string, number, number];
 export interface Facts {
   readonly heroes: Readonly<Record<string, HeroFacts>>; readonly abilities: Readonly<Record<string, AbilityFacts>>;
@@ -29,7 +29,7 @@ export interface Facts {
   readonly daySeconds: readonly number[];
 }
 
-/** What is known where the header says nothing. */
+/** Facts of a header without game data. */
 export const NOTHING: Facts = { heroes: {}, abilities: {}, items: {}, xp: [], no_point: [], shops: [], buildings: [], buyback: [], daySeconds: [] };
 
 const numbers = (v: unknown): readonly number[] => Array.isArray(v) ? v.map(Number).filter(Number.isFinite) : [];
@@ -50,7 +50,7 @@ function each<T>(v: unknown, make: (value: Record<string, unknown>) => T): Reado
   return Object.fromEntries(Object.entries(record(v)).map(([name, given]) => [name, make(given ?? {})]));
 }
 
-/** The facts in a header; where it has none, abilities and items have neither range nor cost. */
+/** Returns the facts in a header. Without them abilities and items have neither range nor cost. */
 export function factsOf(header: Header): Facts {
   const given = header.play as Record<string, unknown> | undefined;
   if (!given || typeof given !== "object") return NOTHING;
@@ -77,7 +77,7 @@ export interface HeroNow {
 
 export const INVENTORY = 6, BACKPACK = 3, STASH = 6, SCROLL = 15;
 
-/** How a hero stands: moments in seconds since the horn, 0 for none; x and y as the frame has them. */
+/** Returns a hero's state: moments in seconds since the horn, 0 for none; x and y in the frame's 16 bits. */
 export function heroNow(header: Header, facts: Facts, frame: Frame, hero: number): HeroNow {
   const { schema, names } = header;
   const of = (field: string): number => value(schema, frame, "hero", hero, field);
@@ -110,16 +110,16 @@ function bits(mask: number): number {
   return n;
 }
 
-/** The value of a rank: lists hold one for each, or one for all. 0 without any. */
+/** Returns the value of a rank: lists hold one for each rank, or one for all. 0 for an empty list. */
 export const atRank = (values: readonly number[], rank: number): number => values[Math.min(Math.max(rank, 1), values.length) - 1] ?? 0;
 
-/** Whether a point could go into it at the hero's level. */
+/** Returns whether a point can be spent on an ability at the hero's level. */
 export function mayLearn(ability: AbilityNow, hero: HeroNow): boolean {
   const f = ability.facts;
   return f !== undefined && f.learned && hero.points > 0 && ability.level < f.ranks && hero.level >= f.from_level + ability.level * f.levels_between;
 }
 
-/** Seconds until day or night ends; null where that is not known. */
+/** Returns the seconds until day or night ends; null if unknown. */
 export function skyChanges(facts: Facts, time: number): number | null {
   const [day = 0, night = 0] = facts.daySeconds;
   if (!day || !night || time < 0) return null;
@@ -127,10 +127,10 @@ export function skyChanges(facts: Facts, time: number): number | null {
   return (within < day ? day : day + night) - within;
 }
 
-/** What buying back costs now. */
+/** Returns the present cost of a buyback. */
 export const buybackCost = (facts: Facts, hero: HeroNow): number => Math.round((facts.buyback[0] ?? 0) + hero.netWorth / (facts.buyback[1] || Infinity));
 
-/** The keys of a hero's abilities, by slot: the ultimate is R, the others are Q W E D F. */
+/** Returns the slots of a hero's abilities by key: the ultimate is R, the others are Q W E D F. */
 export function abilityKeys(abilities: readonly AbilityNow[]): ReadonlyMap<string, number> {
   const others = ["q", "w", "e", "d", "f", "r"], found = new Map<string, number>();
   const ultimate = abilities.find((a) => a.facts?.ultimate);

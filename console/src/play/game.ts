@@ -13,10 +13,10 @@ import { Steps } from "./steps.ts";
 import type { End, Order, Place, State } from "./wire.ts";
 import { parseMessage, reasonText } from "./wire.ts";
 
-/** elsewhere: the same person has opened it in another window, whose it is now. */
+/** elsewhere: the same person has opened the game in another window, which plays it now. */
 export type Link = "connecting" | "live" | "lost" | "elsewhere" | "ended";
 export interface Happened { readonly time: number; readonly event: GameEvent }
-/** An order's trace on the map and on its button. */
+/** An order that is marked on the map and on its button. */
 export interface Pending { readonly n: number; readonly order: Order; readonly began: number; state: "sent" | "taken" | "refused"; frame: number; settled: number }
 export interface Pinged { readonly who: string; readonly at: Place; readonly came: number }
 
@@ -31,16 +31,16 @@ export class Game {
   readonly link = signal<Link>("connecting");
   readonly state = signal<State | null>(null);
   readonly end = signal<End | null>(null);
-  /** The last word of refusal, with what it was about; "" once it is old. */
+  /** Text that is shown to the person for some seconds, such as a refusal's reason; "" for none. */
   readonly notice = signal("");
   readonly events = signal<readonly Happened[]>([]);
-  /** Grows when an order is given or answered: buttons show it at once. */
+  /** Grows when an order is sent or answered, so that buttons show it at once. */
   readonly orders = signal(0);
   facts: Facts = NOTHING;
   steps: Steps | null = null;
   pending: Pending[] = [];
   pings: Pinged[] = [];
-  /** From the key to the answer, and from the key to the first picture of the frame in which it took effect. */
+  /** Delay from the key to the answer, and to the first drawing of the frame in which the order took effect. */
   readonly answered = new Delays();
   readonly shown = new Delays();
   acks = 0;
@@ -176,7 +176,7 @@ export class Game {
     }
   }
 
-  /** Says something to the person for a while. */
+  /** Shows a text to the person for some seconds. */
   say(text: string): void {
     this.notice.value = text;
     clearTimeout(this.noticeTimer);
@@ -192,7 +192,7 @@ export class Game {
     return true;
   }
 
-  /** Gives an order. `began` is when the person asked for it, as events have it. */
+  /** Sends an order. `began` is the time stamp of the input event. */
   order(order: Order, began: number): void {
     const n = this.n + 1;
     if (!this.send({ type: "order", slot: -1, to: -1, item: "", queue: false, ...order, n })) return;
@@ -201,7 +201,7 @@ export class Game {
     this.orders.value++;
   }
 
-  /** Orders whose trace is still to be seen. */
+  /** Returns the orders that are still marked. */
   traces(): Pending[] {
     const now = performance.now();
     return this.pending.filter((p) => p.state === "sent" ? now - p.began < 10_000 : now - p.settled < TRACE_MS);
@@ -217,19 +217,19 @@ export class Game {
   /** Gives a hero to the agent, or takes it back. */
   hand(hero: number, held: boolean): void { this.send({ type: "hand", held, hero }); }
 
-  /** Leaves the game for good. */
+  /** Leaves the game and gives up the seat. */
   leave(): void {
     this.send({ type: "leave" });
     this.close();
   }
 
-  /** Tells that a picture of a frame has been drawn. */
+  /** Records that a frame has been drawn, for the delays of orders. */
   drew(frame: number): void {
     for (let k = this.awaited.length - 1; k >= 0; k--)
       if (frame >= this.awaited[k]!.frame) this.shown.add(performance.now() - this.awaited.splice(k, 1)[0]!.began);
   }
 
-  /** Takes the game back into this window. */
+  /** Takes the game back from another window. */
   again(): void {
     this.elsewhere = false;
     this.link.value = "connecting";

@@ -23,7 +23,7 @@ export class Ghosts {
       .map(([kind, side, x, y]) => ({ kind, team: side === "dire" ? 1 : 0, at: quantised(header, x, y), x, y }));
   }
 
-  /** Those that a frame does not show. One whose ground is seen without it has fallen. */
+  /** Returns the buildings that a frame does not show. One whose visible position is empty has fallen. */
   of(frame: Frame, number: number): readonly Ghost[] {
     if (number - this.looked < 15 && number >= this.looked) return this.shown;
     this.looked = number;

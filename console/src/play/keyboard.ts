@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 const STEP = 90, NUDGE = 40; // pixels
 const ARROWS: Readonly<Record<string, readonly [number, number]>> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Does what a key asks for; whether it asked for anything. `onField`: the map has the focus, and not a button of the page. */
+/** Carries out a key's command; returns whether it has one. `onField`: the map has the focus, not a button. */
 export function press(session: Session, event: KeyboardEvent, onField: boolean): boolean {
   const began = event.timeStamp, queue = event.shiftKey, arrow = ARROWS[event.key];
   if (arrow && onField) {

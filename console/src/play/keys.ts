@@ -2,7 +2,7 @@
 export const ITEM_KEYS = ["z", "x", "c", "v", "b", "n"] as const;
 export const ABILITY_KEYS = ["q", "w", "e", "r", "d", "f"] as const;
 
-/** What the page says of its keys. */
+/** Keys and what they do, for the page's help. */
 export const HELP: readonly (readonly [string, string])[] = [
   ["right click, Enter", "go there; attack, follow, pick up what is under the cursor"], ["A, then click", "attack, or go there and attack on the way"],
   ["S, H", "stop, hold the ground"], ["Q W E R D F", "abilities; twice: on yourself"], ["Z X C V B N, T", "items, teleport scroll"],
@@ -12,7 +12,7 @@ export const HELP: readonly (readonly [string, string])[] = [
   ["click on the mini map", "look there; Alt + click pings, right click goes there"], ["Escape", "cancel; without anything to cancel: leave the map for the buttons"],
 ];
 
-/** The letter of a key, "" for other keys: where a modifier makes another character of it, by its place. */
+/** Returns a key's letter, "" for other keys. If a modifier changes the character, the physical key counts. */
 export function letter(event: KeyboardEvent): string {
   if (/^[a-z]$/i.test(event.key)) return event.key.toLowerCase();
   return (event.altKey || event.ctrlKey) && /^Key[A-Z]$/.test(event.code) ? event.code[3]!.toLowerCase() : "";

@@ -12,7 +12,7 @@ const LEAST_PIXELS = 14;
 
 export const idOf = (unit: Unit): UnitId => [unit.slot, unit.generation];
 
-/** Places of the frame's sixteen bits as world units, and back. */
+/** Converts a frame's 16-bit positions to world units, and back. */
 export const world = (header: Header, at: Place): readonly [number, number] =>
   [header.map.x + at[0] / 65535 * header.map.extent, header.map.y + at[1] / 65535 * header.map.extent];
 export function quantised(header: Header, x: number, y: number): Place {
@@ -20,7 +20,7 @@ export function quantised(header: Header, x: number, y: number): Place {
   return [one(x, header.map.x), one(y, header.map.y)];
 }
 
-/** A living unit in a slot that a team sees. */
+/** Returns the unit in a slot if it is alive and the team sees it; -1 sees all. */
 export function unitAt(header: Header, frame: Frame, slot: number, seen: number): Unit | null {
   const of = (field: string): number => value(header.schema, frame, "unit", slot, field);
   const look = of("look");
@@ -29,7 +29,7 @@ export function unitAt(header: Header, frame: Frame, slot: number, seen: number)
     name: plain(header.names.unit?.[of("type") - 1] ?? "") };
 }
 
-/** Every living unit that a team sees. */
+/** Yields all living units that a team sees. */
 export function* units(header: Header, frame: Frame, seen: number): Generator<Unit> {
   const table = tableOf(header.schema, "unit"), rows = frame.tables.unit;
   if (!table || !rows) return;
@@ -41,7 +41,7 @@ export function* units(header: Header, frame: Frame, seen: number): Generator<Un
   }
 }
 
-/** The unit under a pixel, the nearest of those that `wanted` lets through; heroes go before others. */
+/** Returns the nearest unit under a pixel that `wanted` accepts; heroes come first. */
 export function under(header: Header, frame: Frame, camera: Camera, px: number, py: number, seen: number, wanted: (unit: Unit) => boolean): Unit | null {
   let best: Unit | null = null, least = Infinity;
   for (const unit of units(header, frame, seen)) {
@@ -54,7 +54,7 @@ export function under(header: Header, frame: Frame, camera: Camera, px: number, 
   return best;
 }
 
-/** A rune or an item on the ground under a pixel: its place. */
+/** Returns the position of a rune or item on the ground under a pixel. */
 export function lying(header: Header, frame: Frame, camera: Camera, px: number, py: number): Place | null {
   for (const [name, what] of [["rune", "kind"], ["ground_item", "id"]] as const) {
     const rows = tableOf(header.schema, name)?.rows ?? 0;

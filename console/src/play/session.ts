@@ -19,7 +19,7 @@ const NEAR = 5.2;
 
 export class Session {
   readonly game: Game;
-  /** The hero that is led, and his team. */
+  /** The hero that the person controls; -1: none. */
   readonly hero = signal(-1);
   readonly learning = signal(false);
   readonly panel = signal<"" | "shop" | "scores" | "talents" | "help">("");
@@ -27,7 +27,7 @@ export class Session {
   camera: Camera | null = null;
   pointer = { x: 0, y: 0, inside: false };
   sample: Sample | undefined;
-  /** Whether the view moves while the cursor is at its edge: only a mouse goes there by intent. */
+  /** Whether the view moves while the cursor is at its edge. Only a mouse sets it: keys get there by accident. */
   edge = false;
   private mine: readonly number[] = [];
   private looked = false;
@@ -41,16 +41,16 @@ export class Session {
 
   get team(): number { return this.hero.peek() >= 5 ? 1 : 0; }
 
-  /** Whose eyes it is seen with: a spectator's are nobody's. */
+  /** The team whose vision applies; -1 for a spectator. */
   get eyes(): number { return this.hero.peek() < 0 ? -1 : this.team; }
 
-  /** Takes over which heroes a person has: the one that is led stays, if it is still his. */
+  /** Sets the person's heroes. The controlled one stays if it is among them. */
   seats(heroes: readonly number[]): void {
     this.mine = heroes;
     if (heroes.length && !heroes.includes(this.hero.peek())) this.hero.value = heroes[0]!;
   }
 
-  /** Leads another of one's heroes: the first, the second, ... */
+  /** Switches to another of the person's heroes, by its position among them. */
   lead(place: number): void {
     const hero = this.mine[place];
     if (hero === undefined) return;
@@ -58,7 +58,7 @@ export class Session {
     this.centre();
   }
 
-  /** How the hero stands in the newest frame. */
+  /** Returns the controlled hero's state in the newest frame. */
   now(): HeroNow | null {
     const { steps } = this.game, frame = steps?.last?.frame;
     return steps && frame && this.hero.peek() >= 0 ? heroNow(steps.header, this.game.facts, frame, this.hero.peek()) : null;
@@ -72,14 +72,14 @@ export class Session {
       this.camera = new Camera([map.x + map.extent / 2, map.y + map.extent / 2], map.extent);
       this.camera.near(this.spectates ? 1 : NEAR);
     }
-    // Runs as soon as the hero's position is known.
+    // Once, when the hero's position is known.
     if (!this.looked && this.game.steps?.last && this.hero.peek() >= 0) {
       this.looked = this.centre();
     }
     return this.camera;
   }
 
-  /** Enemy buildings out of sight. */
+  /** Returns the enemy buildings that are out of sight. */
   unseen(): readonly Ghost[] {
     const { steps } = this.game, frame = steps?.last?.frame;
     if (!steps || !frame || this.hero.peek() < 0) return [];
@@ -90,7 +90,7 @@ export class Session {
     return this.ghosts!.of(frame, steps.newest);
   }
 
-  /** Looks at the hero; false where he is nowhere. */
+  /** Centres the view on the hero; false if the hero has no position. */
   centre(): boolean {
     const header = this.game.header.peek(), hero = this.now();
     if (!header || !hero || !this.camera || !(hero.x || hero.y)) return false;
@@ -110,14 +110,14 @@ export class Session {
     return quantised(header, ...this.camera.place(this.pointer.x, this.pointer.y));
   }
 
-  /** The unit under the cursor, as far as what is aimed takes it. */
+  /** Returns the nearest unit under the cursor that `wanted` accepts. */
   under(wanted: (unit: Unit) => boolean = () => true): Unit | null {
     const { steps } = this.game, frame = this.sample?.from.frame;
     return steps && frame && this.camera && this.pointer.inside ?
       under(steps.header, frame, this.camera, this.pointer.x, this.pointer.y, this.eyes, wanted) : null;
   }
 
-  /** Go there, attack, follow, pick up; with something aimed: not that. */
+  /** Carries out a right click: move, attack, follow or pick up. Cancels an aimed order instead. */
   act(queue: boolean, began: number): void {
     if (aiming.peek()) { aiming.value = null; return; }
     const at = this.place(), { steps } = this.game, frame = this.sample?.from.frame;
@@ -126,7 +126,7 @@ export class Session {
     this.give(smart(unit, lying(steps.header, frame, this.camera, this.pointer.x, this.pointer.y), at, this.team, queue), began);
   }
 
-  /** Gives what is aimed at what is under the cursor. */
+  /** Gives the aimed order at the cursor. */
   fire(queue: boolean, began: number): void {
     const aim = aiming.peek(), at = this.place();
     if (!aim || !at) return;
@@ -138,7 +138,7 @@ export class Session {
     this.give(order, began);
   }
 
-  /** Aims, or gives at once what needs no target; a second time: at the hero himself. */
+  /** Aims an order, or gives it at once if it needs no target. Aimed twice, it targets the hero. */
   begin(next: Aiming | null, otherwise: Order, queue: boolean, began: number): void {
     if (this.spectates) return;
     const aim = aiming.peek();
@@ -171,7 +171,7 @@ export class Session {
     this.begin(f ? aimed("use", item.slot, item.name, f, 1, queue) : null, { kind: "use", slot: item.slot }, queue, began);
   }
 
-  /** The keyboard's click: at what is aimed, else as a right click. */
+  /** Carries out the keyboard's click: the aimed order, else a right click. */
   confirm(queue: boolean, began: number): void {
     if (aiming.peek()) this.fire(queue, began);
     else if (this.pointer.inside) this.act(queue, began);
@@ -183,12 +183,12 @@ export class Session {
     aiming.value = { kind: "drop", slot: item.slot, name: `drop ${item.name}`, aim: ["point"], sides: [], range: 0, area: 0, queue: false };
   }
 
-  /** Asks where to look for enemy heroes. */
+  /** Aims a scan for enemy heroes. */
   scan(): void {
     aiming.value = { kind: "scan", slot: 0, name: "scan", aim: ["point"], sides: [], range: 0, area: this.ofScan("radius"), queue: false };
   }
 
-  /** When the team can scan again: seconds since the horn. */
+  /** Returns when the team can scan again, seconds since the horn. */
   scanReady(): number { return moment(this.ofScan("ready")); }
 
   private ofScan(field: string): number {
@@ -201,22 +201,22 @@ export class Session {
     this.give({ kind: "level", slot: ability.slot }, began);
   }
 
-  /** Does what a button asks for; after a click the map has the focus again, after a key the button keeps it. */
+  /** Runs a button's action. After a click the map gets the focus back; after a key the button keeps it. */
   pressed(event: MouseEvent, act: () => void): void {
     act();
     if (event.detail > 0) this.focus();
   }
 
-  /** Gives the map the focus. */
+  /** Focuses the map. */
   focus(): void { document.querySelector<HTMLElement>("[data-field]")?.focus(); }
 
-  /** Closes what is open above the map. */
+  /** Closes the panel above the map. */
   close(): void {
     this.panel.value = "";
     this.focus();
   }
 
-  /** Nothing is aimed any more; false when nothing was. */
+  /** Cancels aiming, else learning, else closes the panel; false if there is nothing to cancel. */
   cancel(): boolean {
     if (aiming.peek()) { aiming.value = null; return true; }
     if (this.learning.peek()) { this.learning.value = false; return true; }
@@ -224,7 +224,7 @@ export class Session {
     return false;
   }
 
-  /** The cursor to the next unit of a side that is on the screen, for who has no mouse. */
+  /** Moves the cursor to the next visible unit of a side, for play without a mouse. */
   next(enemy: boolean): void {
     const { steps } = this.game, frame = this.sample?.from.frame, camera = this.camera;
     if (!steps || !frame || !camera) return;
@@ -242,7 +242,7 @@ export class Session {
     this.edge = false;
   }
 
-  /** Moves the cursor without a mouse, by pixels. */
+  /** Moves the cursor by pixels, for play without a mouse. */
   nudge(dx: number, dy: number): void {
     const { camera, pointer } = this;
     if (!camera) return;
@@ -251,13 +251,13 @@ export class Session {
     this.edge = false;
   }
 
-  /** Shows the others the place under the cursor. */
+  /** Pings the position under the cursor. */
   ping(): void {
     const at = this.place();
     if (at) this.game.ping(at);
   }
 
-  /** Where a unit stands, in the picture. */
+  /** Returns a unit's position in the shown frame. */
   placeOf(slot: number): Place | null {
     const { steps } = this.game, frame = this.sample?.from.frame;
     const unit = steps && frame ? unitAt(steps.header, frame, slot, -1) : null;

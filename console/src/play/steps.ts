@@ -10,12 +10,12 @@ import { ENGINE_FRAMES_PER_SECOND } from "./wire.ts";
 
 const KEPT = 45, ARRIVALS = 60;
 const FRAME_MS = 1000 / ENGINE_FRAMES_PER_SECOND;
-const UNITS_A_FRAME = 100; // world units; a longer move within an engine frame was not walking
+const UNITS_A_FRAME = 100; // world units; a longer move within an engine frame is a jump
 const FURTHEST_BEHIND = 2, ASTRAY = 10, SLEW_MS = 250; // frames, frames, and the time constant of catching up
 
 type Bitmaps = Readonly<Record<string, Uint8Array>>;
 
-/** Bitmaps that did not change are the same objects as before: whoever has drawn one need not look. */
+/** Reuses the previous frame's bitmaps where they are equal, so that layers compare them by identity. */
 function shared(bits: Bitmaps, before: Bitmaps): Bitmaps {
   const same = (a: Uint8Array, b: Uint8Array | undefined): b is Uint8Array => {
     if (a.length !== b?.length) return false;
@@ -40,7 +40,7 @@ export class Steps {
   private before = 0;
   constructor(header: Header) { this.header = header; }
 
-  /** Takes a step: 2 is whole, 3 changes the one before. `at` is when it came, in ms. Raises Damaged. */
+  /** Decodes a message: 2 is a whole frame, 3 changes the previous one. `at`: its arrival, ms. Raises Damaged. */
   take(data: Uint8Array, at: number): readonly GameEvent[] {
     const began = performance.now();
     const kind = data[0], frame = new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(1, true);
@@ -64,7 +64,7 @@ export class Steps {
   /** The newest step. */
   get last(): Step | undefined { return this.kept[this.kept.length - 1]?.step; }
 
-  // Jumps (blinks, teleports) are not interpolated.
+  // Marks jumps (blinks, teleports), which are not interpolated.
   private mark(before: Frame, now: Frame, frames: number): void {
     const table = tableOf(this.header.schema, "unit"), a = before.tables.unit, b = now.tables.unit;
     if (!table || !a || !b) return;
@@ -74,7 +74,7 @@ export class Steps {
       if (b[at + type] && a[at + type] && Math.hypot(b[at + x]! - a[at + x]!, b[at + y]! - a[at + y]!) > far) b[at + look]! |= BLINKED;
   }
 
-  /** What is shown now: some way behind the newest, as far as the frames of the last two seconds came unevenly. */
+  /** Returns what to draw now. It is behind the newest frame by the jitter of the last two seconds. */
   sample(now: number): Sample | undefined {
     if (!this.kept.length) return undefined;
     const sorted = [...this.offsets].sort((a, b) => a - b), least = sorted[0]!, most = sorted[Math.floor(sorted.length * 0.9)]!;

@@ -2,9 +2,9 @@
 
 export const ENGINE_FRAMES_PER_SECOND = 30;
 
-/** A unit by its slot and its generation: a slot that was given to another unit is not meant. */
+/** A unit by its slot and generation. The generation changes when the slot is given to another unit. */
 export type UnitId = readonly [number, number];
-/** A place in 1/65535 of the map's side. */
+/** A position in 1/65535 of the map's side. */
 export type Place = readonly [number, number];
 
 export type OrderKind =
@@ -24,7 +24,7 @@ export interface State {
 }
 export interface Ping { readonly type: "ping"; readonly who: string; readonly at: Place | null }
 export interface Refused { readonly type: "refused"; readonly reason: string }
-/** winner: 0 nobody, 1 Radiant, 2 Dire, 3 a draw. reason: "" was played to the end; closed, abandoned, drained, lost. */
+/** winner: 0 nobody, 1 Radiant, 2 Dire, 3 a draw. reason: "" after a whole game; closed, abandoned, drained or lost. */
 export interface End { readonly type: "end"; readonly winner: number | null; readonly reason: string; readonly rating: { readonly mu: number; readonly sigma: number } | null; readonly recorded: boolean }
 export type ServerMessage = Ack | State | Ping | Refused | End;
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { base } from "../base";
 import { go } from "./route";
 
-/** A link within the console: a plain link to keyboards, new tabs and readers, without a reload. */
+/** Link within the console, without a reload. Keyboards, new tabs and screen readers find a plain link. */
 export function Link({ to, current = false, children }: { to: string; current?: boolean; children: ComponentChildren }) {
   const click = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;

@@ -25,7 +25,7 @@ export const dire = computed(() => names("dire"));
 export const banned = computed(() => names("banned"));
 export const order = computed(() => query.value.get("order") ?? "");
 export const table = computed(() => query.value.get("table") ?? "");
-/** Whom the person picks for; the model answers for the other team. "" is both. */
+/** The team that the person picks for; the model picks for the other one. "": the person picks for both. */
 export const side = computed<Team | "">(() => { const said = query.value.get("side"); return said === "R" || said === "D" ? said : ""; });
 
 const list = (heroes: readonly string[]): string | null => heroes.length ? heroes.join(",") : null;
@@ -54,5 +54,5 @@ export function begin(): void {
   note({ radiant: null, dire: null, banned: null });
 }
 
-/** "queen_of_pain" as people read it. */
+/** Formats a hero's name: "queen_of_pain" is "queen of pain". */
 export const said = (hero: string): string => hero.replaceAll("_", " ");

@@ -21,7 +21,7 @@ interface Rated { name: string; mu: number; sigma: number; won: number; lost: nu
 const LOOK_MS = 3000;
 const TEAMS = ["Radiant", "Dire"], WINNERS = ["nobody", "Radiant", "Dire", "nobody: a draw"];
 
-/** Games that are played, and people's ratings. */
+/** Games in progress, and people's ratings. */
 function Going({ games, ratings, delay }: { games: readonly Listed[]; ratings: readonly Rated[]; delay: number | undefined }) {
   return <div class="columns">
     <section class="card" aria-label="Games"><h2>Games that are played</h2>
@@ -37,7 +37,7 @@ function Going({ games, ratings, delay }: { games: readonly Listed[]; ratings: r
   </div>;
 }
 
-/** Games that are over, to be watched again or kept. */
+/** Finished games, to watch or to save. */
 function Over({ recorded }: { recorded: readonly Recorded[] }) {
   return <section class="card" aria-label="Recordings"><h2>Played games</h2>
     {!recorded.length ? <p class="quiet">A game that somebody has played can be watched here once it is over.</p> : <>
@@ -47,7 +47,7 @@ function Over({ recorded }: { recorded: readonly Recorded[] }) {
       <p class="quiet small">The server keeps the newest. A saved file is opened on the page Games.</p></>}</section>;
 }
 
-/** What a game is to be: the side, one's heroes, with whom and against whom. */
+/** Form for a new game: side, heroes, partners and opponents. */
 function Open({ offer }: { offer: Offer }) {
   // The URL may name the heroes: a finished draft links here.
   const wished = ["radiant", "dire"].map((name) => (query.peek().get(name) ?? "").split(",").filter((hero) => offer.heroes.includes(hero)));
@@ -100,7 +100,7 @@ function Open({ offer }: { offer: Offer }) {
   </form>;
 }
 
-/** Opens games, lists those that are played. */
+/** Lobby: opens games and lists those in progress. */
 export function Lobby() {
   const offer = useSignal<Offer | null>(null), games = useSignal<readonly Listed[]>([]), ratings = useSignal<readonly Rated[]>([]), wrong = useSignal("");
   const recorded = useSignal<readonly Recorded[]>([]);

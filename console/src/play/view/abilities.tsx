@@ -4,18 +4,18 @@ import type { AbilityNow, HeroNow } from "../facts.ts";
 import { abilityKeys, atRank, mayLearn } from "../facts.ts";
 import type { Session } from "../session.ts";
 
-/** What a button of an ability or item shows while an order of it is under way: "sent", "taken", "refused" or "". */
+/** Returns the state of the newest order of an ability or item: "sent", "taken", "refused" or "". */
 export function progress(session: Session, kinds: readonly string[], slot: number): string {
   return [...session.game.traces()].reverse().find((p) => kinds.includes(p.order.kind) && p.order.slot === slot)?.state ?? "";
 }
 
-/** An ability's name without its hero's: "sniper_shrapnel" is "shrapnel". */
+/** Returns an ability's name without its hero's: "sniper_shrapnel" is "shrapnel". */
 export function called(ability: AbilityNow, hero: HeroNow): string {
   const own = `${hero.type.replace(/^npc_dota_hero_/, "")}_`;
   return plain(ability.name.startsWith(own) ? ability.name.slice(own.length) : ability.name);
 }
 
-/** What else an ability says of itself, for the tool tip and for readers. */
+/** Returns an ability's details, for the tooltip and screen readers. */
 function says(ability: AbilityNow, wait: number): string {
   const f = ability.facts, one = (name: string, values: readonly number[] | undefined, unit = ""): string => {
     const v = atRank(values ?? [], ability.level);
@@ -57,7 +57,7 @@ export function Abilities({ session, hero, time }: { session: Session; hero: Her
   </div>;
 }
 
-/** Talents, two at a time: what is taken, and what can be. */
+/** Talents in pairs: which are taken, and which can be. */
 export function Talents({ session, hero }: { session: Session; hero: HeroNow }) {
   const talents = session.game.facts.heroes[hero.type]?.talents ?? [];
   const pairs = [3, 2, 1, 0].filter((k) => talents.length > 2 * k + 1);

@@ -12,7 +12,10 @@ import { drawOverlay } from "./overlay.ts";
 const EDGE = 14, EDGE_UNITS = 2600, DRAG_PIXELS = 5; // pixels, world units a second, pixels
 const TOLD_MS = 100;
 
-/** The map that one plays on, in two layers: the ground, and above it the scene of the viewer with what one does. `now` goes on ten times a second. */
+/** The map of a played game on two canvases: the ground, below the units with the player's orders.
+ *
+ * `now` receives the newest frame ten times a second.
+ */
 export function Field({ session, now }: { session: Session; now: Signal<number> }) {
   const still = useRef<HTMLCanvasElement>(null), moving = useRef<HTMLCanvasElement>(null);
   const place = useRef<HTMLDivElement>(null);

@@ -11,7 +11,7 @@ import { Abilities } from "./abilities.tsx";
 import { Inventory } from "./inventory.tsx";
 import { MiniMap } from "./minimap.tsx";
 
-/** The row above: both teams' heroes, score, clock. */
+/** Row above the map: both teams' heroes, score, clock. */
 export function Top({ session, header, frame, seats }: { session: Session; header: Header; frame: Frame; seats: readonly Seat[] }) {
   const time = gameTime(header.schema, frame), count = (field: string): number => value(header.schema, frame, "clock", 0, field);
   const of = (hero: number, field: string): number => value(header.schema, frame, "hero", hero, field);
@@ -57,7 +57,7 @@ function Portrait({ session, hero, time }: { session: Session; hero: HeroNow; ti
   </div>;
 }
 
-/** Looks for enemy heroes in a circle that is chosen next; while it is not ready, when it will be. */
+/** Button that aims a scan. Until the team can scan it shows the remaining time. */
 function Scan({ session, time }: { session: Session; time: number }) {
   const ready = session.scanReady(), left = Math.ceil(ready - time);
   return <button type="button" aria-disabled={left > 0} title={left > 0 ? `ready in ${clock(left)}` : ""} onClick={(event) => session.pressed(event, () => session.scan())}>Scan{left > 0 ? ` ${clock(left)}` : ""}</button>;
@@ -74,7 +74,7 @@ function Purse({ session, hero, time, seat }: { session: Session; hero: HeroNow;
   </div>;
 }
 
-/** The row below: mini map, hero, abilities, items, gold. */
+/** Row below the map: mini map, hero, abilities, items, gold. */
 export function Hud({ session, hero, time, seat }: { session: Session; hero: HeroNow; time: number; seat: Seat | undefined }) {
   return <div class="hud">
     <MiniMap session={session} />

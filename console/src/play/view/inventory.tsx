@@ -29,7 +29,7 @@ function Item({ session, hero, item, letter, time }: { session: Session; hero: H
   </button>;
 }
 
-/** What the hero carries: six items and the scroll by their keys, backpack and stash beside them. Dragging swaps. */
+/** The hero's items: six and the scroll with their keys, backpack and stash. Dragging swaps two slots. */
 export function Inventory({ session, hero, time }: { session: Session; hero: HeroNow; time: number }) {
   const row = (from: number, count: number, keys: readonly string[]) => hero.items.slice(from, from + count).map((item, k) =>
     <Item key={item.slot} session={session} hero={hero} item={item} letter={keys[k] ?? ""} time={time} />);

@@ -8,7 +8,7 @@ import type { Place } from "../wire.ts";
 const SIDE = 220, LOOK_MS = 100;
 const LARGE = new Set(["tower", "barracks", "fort", "shrine", "fountain", "roshan"]);
 
-/** The whole map, small: a click looks there, with Alt it pings, a right click goes there. */
+/** Mini map. A click moves the view, Alt + click pings, a right click moves the hero. */
 export function MiniMap({ session }: { session: Session }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {

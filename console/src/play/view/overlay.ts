@@ -20,7 +20,7 @@ function circle(pen: CanvasRenderingContext2D, x: number, y: number, r: number):
   pen.arc(x, y, Math.max(r, 1), 0, 2 * Math.PI);
 }
 
-/** Draws it. `hover` is the unit under the pointer, `places` gives a unit's place by its slot. */
+/** Draws the overlay. `hover` is the unit under the pointer; `places` returns a unit's position by its slot. */
 export function drawOverlay(pen: CanvasRenderingContext2D, camera: Camera, header: Header, colours: Colours, now: number, pointer: Pointer,
                             aiming: Aiming | null, hover: Unit | null, fits: boolean, hero: HeroNow | null, team: number,
                             traces: readonly Pending[], pings: readonly Pinged[], places: (slot: number) => Place | null, ghosts: readonly Ghost[]): void {

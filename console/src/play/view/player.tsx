@@ -32,7 +32,7 @@ function Delay({ session, now }: { session: Session; now: Signal<number> }) {
     {state && state.late > 0 && `; ${state.late} answers of agents late`}{state?.version !== null && state?.version !== undefined && state.version >= 0 && `; against version ${state.version}`}</p>;
 }
 
-/** A game that one plays: the map, and around it everything that one needs. `leave` goes back to where games are opened. */
+/** A game in progress for a player or spectator: the map and all controls. `leave` returns to the lobby. */
 export function Player({ name, address, spectate, leave }: { name: string; address: string; spectate: boolean; leave: () => void }) {
   const session = useMemo(() => new Session(new Game(address), spectate), [address]);
   const now = useSignal(0), root = useRef<HTMLElement>(null), { game } = session;

@@ -5,7 +5,7 @@ import type { HeroNow, ItemFacts } from "../facts.ts";
 import { BACKPACK, INVENTORY, SCROLL } from "../facts.ts";
 import type { Session } from "../session.ts";
 
-/** What the own team's shop has left of an item, and when there is one more (0: it has all that it may have); null where it never runs out. */
+/** Returns how many of an item the team's shop has and when it gets another (0: it is full); null if unlimited. */
 function inStock(session: Session, name: string): { left: number; next: number } | null {
   const { steps } = session.game, frame = steps?.last?.frame, schema = steps?.header.schema;
   const item = steps ? (steps.header.names.item?.indexOf(name) ?? -1) + 1 : 0;
@@ -43,7 +43,7 @@ function Own({ session, hero }: { session: Session; hero: HeroNow }) {
       <option key={other.slot} value={String(other.slot)}>to {called(other.slot)}</option>)}</select></li>)}</ul>;
 }
 
-/** The shop: what the hero is recommended, then everything, by what is searched for. The search has the focus. */
+/** Shop: recommended items, all items, the hero's items. The search field gets the focus. */
 export function Shop({ session, hero }: { session: Session; hero: HeroNow }) {
   const search = useSignal(""), field = useRef<HTMLInputElement>(null);
   useEffect(() => { field.current?.focus(); }, []);
