@@ -102,6 +102,17 @@ def test_revert_says_that_older_versions_are_not_listed(watched: Watched, rest: 
     expect(page.get_by_text("The newest 2 of 500 versions are listed")).to_be_visible()
 
 
+def test_versions_to_revert_to_are_read_after_an_error(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    targets = "**/v1/revert/targets?*"
+    page.route(targets, lambda route: route.fulfill(status=503, json={"detail": "the blob store is away"}))
+    watched.visit("/steering")
+    alert = page.get_by_role("alert").filter(has_text="the blob store is away")
+    expect(alert).to_be_visible()
+    page.unroute(targets)
+    expect(alert).to_be_hidden()
+
+
 def test_revert_names_the_epoch_of_its_preview(watched: Watched, rest: LiveController) -> None:
     now = {**rest.ask("GET", "/v1/status").json(), "epoch": 1}
     streamed: list[int] = []  # the epoch of each connection

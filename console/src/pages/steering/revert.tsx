@@ -7,6 +7,7 @@ import { ActButton } from "../../components/act";
 import { useOrdered } from "../../components/ordered";
 
 const SHOWN = 300;
+const AGAIN_MS = 5000;  // between requests for the versions after an error
 
 function Undone({ preview }: { preview: Preview }) {
   const rows: [string, string][] = [
@@ -35,6 +36,11 @@ export function Revert() {
   const read = () => ordered(get<Slice<Target>>("revert/targets", { limit: SHOWN }),
                              (found) => { setTargets(found); setTrouble(""); }, (error) => setTrouble(error.message));
   useEffect(read, [done, epoch]);
+  useEffect(() => {
+    if (!trouble) return;
+    const timer = setInterval(read, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [trouble]);
   return <section class="card"><h2>Revert</h2>
     {trouble && <p class="bad" role="alert">{trouble}</p>}
     {total > targets.length && <p class="quiet">The newest {targets.length} of {total} versions are listed; <code>five revert --to</code> takes any.</p>}
