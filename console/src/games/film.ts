@@ -8,6 +8,7 @@ import { Damaged } from "./decode/schema.ts";
 import { gameTime, netWorth, radiantWins } from "./reading.ts";
 
 const KEPT_CHUNKS = 6; // maximum number of decoded chunks
+const LOST = "the connection to the controller was lost: reload the page to go on";
 const TRACK_STEPS = 10; // steps between two points of a track, as in libs/dota/spectator/camera.py
 
 export type TrackPoint = readonly [number, number | null, number, number];
@@ -50,7 +51,7 @@ export class Film {
       await reading();
     } catch (error) {
       if (!this.stop.signal.aborted)
-        this.problem.value = error instanceof Damaged ? error.message : "the connection to the controller was lost";
+        this.problem.value = error instanceof Damaged ? error.message : LOST;
     }
   }
 
@@ -70,7 +71,7 @@ export class Film {
     }
     if (!this.header.peek()) throw new Damaged("the recording ends before its header does");
     if (!live || this.over.value) this.over.value = true;
-    else if (!this.stop.signal.aborted) this.problem.value = "the connection to the controller was lost";
+    else if (!this.stop.signal.aborted) this.problem.value = LOST;
     if (this.index) {
       this.track.value = this.index.track;
       this.events.value = this.index.events.map((e) => ({ time: e.time, event: e as unknown as GameEvent }));
