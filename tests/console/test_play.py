@@ -138,6 +138,13 @@ def test_mouse_and_keys_become_orders(
     expect(page.locator(".delay")).to_contain_text("ms")
 
 
+def test_keys_of_a_cyrillic_keyboard_become_orders(
+        watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    page = begin(watched, rest)
+    page.locator("[data-field]").dispatch_event("keydown", {"key": "ы", "code": "KeyS", "bubbles": True})
+    until(page, lambda: played.orders("stop"))
+
+
 def test_a_click_lands_where_the_map_shows_it(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     x, y = centre(page)

@@ -12,8 +12,12 @@ export const HELP: readonly (readonly [string, string])[] = [
   ["click on the mini map", "look there; Alt + click pings, right click goes there"], ["Escape", "cancel; without anything to cancel: leave the map for the buttons"],
 ];
 
-/** Returns a key's letter, "" for other keys. If a modifier changes the character, the physical key counts. */
+/** Returns a key's letter, "" for other keys.
+ *
+ * Where the character is no Latin letter, after Alt or Ctrl or on a Cyrillic or Greek keyboard, the physical key counts.
+ */
 export function letter(event: KeyboardEvent): string {
   if (/^[a-z]$/i.test(event.key)) return event.key.toLowerCase();
-  return (event.altKey || event.ctrlKey) && /^Key[A-Z]$/.test(event.code) ? event.code[3]!.toLowerCase() : "";
+  const isChanged = event.altKey || event.ctrlKey || /[^\x00-\x7f]/.test(event.key);
+  return isChanged && /^Key[A-Z]$/.test(event.code) ? event.code[3]!.toLowerCase() : "";
 }
