@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -113,22 +114,35 @@ def test_versions_to_revert_to_are_read_after_an_error(watched: Watched, rest: L
     expect(alert).to_be_hidden()
 
 
-def test_revert_names_the_epoch_of_its_preview(watched: Watched, rest: LiveController) -> None:
+def stream_epochs(page: Page, rest: LiveController) -> Callable[[], None]:
+    """Replace the stream by one of the run in epoch 1. Return a function that begins epoch 2 and waits until the page
+    has received it.
+    """
     now = {**rest.ask("GET", "/v1/status").json(), "epoch": 1}
     streamed: list[int] = []  # the epoch of each connection
-    sent: list[dict[str, Any]] = []
 
     def stream(route: Route) -> None:
         streamed.append(now["epoch"])
         body = f"retry: 100\nevent: overview\ndata: {json.dumps(now)}\n\n"
         route.fulfill(content_type="text/event-stream", body=body)
 
+    def begin_next() -> None:
+        now["epoch"] = 2
+        until(page, lambda: streamed.count(2) == 2)  # the page has received the first of both
+
+    page.route("**/v1/console/stream", stream)
+    return begin_next
+
+
+def test_revert_names_the_epoch_of_its_preview(watched: Watched, rest: LiveController) -> None:
+    page = watched.page
+    begin_next_epoch = stream_epochs(page, rest)
+    sent: list[dict[str, Any]] = []
+
     def revert(route: Route) -> None:
         sent.append(route.request.post_data_json)
         route.fulfill(status=202, json={})
 
-    page = watched.page
-    page.route("**/v1/console/stream", stream)
     items = [{"version": 880, "complete": True, "epoch": 1, "line": True}]
     page.route("**/v1/revert/targets?*", lambda route: route.fulfill(json={"items": items, "total": 1, "next": None}))
     lists: dict[str, list[Any]] = {name: [] for name in (
@@ -139,13 +153,12 @@ def test_revert_names_the_epoch_of_its_preview(watched: Watched, rest: LiveContr
     page.route("**/v1/revert", revert)
     watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
-    expect(page.get_by_role("banner").get_by_role("status")).to_contain_text(now["status"])
+    expect(page.get_by_role("banner").get_by_role("status")).to_be_visible()
     page.get_by_label("Back to version").select_option("880")
     page.get_by_role("button", name="Revert run").click()
     confirm = page.get_by_role("dialog").get_by_role("button", name="Revert run")
     expect(confirm).to_be_enabled()
-    now["epoch"] = 2  # somebody else's operation ends
-    until(page, lambda: streamed.count(2) == 2)  # the page has received the first of both
+    begin_next_epoch()
     confirm.click()
     until(page, lambda: sent)
     assert sent[0]["epoch"] == 1
@@ -166,6 +179,33 @@ def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController)
     expect(page.get_by_role("region", name="Changes of schedules")).to_contain_text("0.004 by version 951")
     schedules = rest.state.schedules()
     assert isinstance(schedules, dict) and schedules["entropy_coefficient"]["ramps"][-1]["to"] == 0.004
+
+
+def test_schedule_changes_in_the_epoch_of_its_dry_run(watched: Watched, rest: LiveController) -> None:
+    page = watched.page
+    begin_next_epoch = stream_epochs(page, rest)
+    schedule = rest.ask("GET", "/v1/schedules/learning_rate").json()
+    sent: list[dict[str, Any]] = []
+
+    def change(route: Route) -> None:
+        if route.request.method == "PUT":
+            sent.append(route.request.post_data_json)
+            route.fulfill(json=schedule)
+        else:
+            route.continue_()
+
+    page.route("**/v1/schedules/learning_rate?*", lambda route: route.fulfill(json=schedule))
+    page.route("**/v1/schedules/learning_rate", change)
+    watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    expect(page.get_by_role("banner").get_by_role("status")).to_be_visible()
+    page.get_by_role("button", name="Change schedule").click()
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Change schedule")
+    expect(confirm).to_be_enabled()
+    begin_next_epoch()
+    confirm.click()
+    until(page, lambda: sent)
+    assert sent[0]["epoch"] == 1
 
 
 def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest: LiveController) -> None:

@@ -101,9 +101,8 @@ function Editor({ name }: { name: string }) {
   const refresh = useRefresh(() => read(true), AGAIN_MS);
   useEffect(() => read(false), [name]);
   if (!state || !wish) return <p class="quiet">{trouble || "Asking…"}</p>;
-  const { now, tag } = state;
-  const body = () => ({ start: Math.max(wish.start, nextStart(now)), length: wish.length, to: wish.to,
-                        epoch: overview.value?.epoch ?? null });
+  const { now, tag } = state, epoch = overview.value?.epoch ?? null;
+  const body = () => ({ start: Math.max(wish.start, nextStart(now)), length: wish.length, to: wish.to, epoch });
   const put = (parameters: Record<string, boolean>, reason = "") => request("PUT", `schedules/${name}`,
     { body: { ...body(), reason }, match: tag, parameters }).then((a) => a.json() as Promise<ScheduleState>);
   const field = (key: keyof Wish, label: string, step: number | "any") =>
