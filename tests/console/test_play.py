@@ -15,14 +15,6 @@ from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 FIELD = "canvas.moving"
-# Counts the page's sockets. While a test sets lost, they get no answer.
-LOSE_HANDSHAKES = """
-    window.opened = 0;
-    window.lost = false;
-    window.WebSocket = new Proxy(WebSocket, { construct(original, values) {
-        opened += 1;
-        return lost ? { readyState: 0, close: () => undefined } : new original(...values);
-    } });"""
 
 
 @pytest.fixture
@@ -304,82 +296,12 @@ def test_a_hero_is_handed_to_the_agent_and_taken_back(
     assert [(m["held"], m["hero"]) for m in played.heard if m["type"] == "hand"] == [(False, 0), (True, 0)]
 
 
-def test_a_lost_connection_comes_back_with_the_seat(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
-    page = begin(watched, rest)
-    played.break_off = True
-    expect(page.get_by_role("alert")).to_contain_text("Connection lost")
-    played.break_off = False
-    expect(page.get_by_role("alert")).to_be_hidden()
-    assert played.connections >= 2
-    page.keyboard.press("s")
-    until(page, lambda: played.orders("stop"))
-    assert played.orders("stop")[-1]["n"] == 1  # numbers begin again with a connection
-    until(page, lambda: data(page, "acks") == "1")
-
-
-def test_a_silent_connection_is_replaced(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
-    page = begin(watched, rest)
-    played.silent = True
-    expect(page.get_by_role("alert")).to_contain_text("Connection lost")
-    played.silent = False
-    until(page, lambda: played.connections >= 2)
-    expect(page.get_by_role("alert")).to_be_hidden()
-
-
-def test_an_unanswered_handshake_is_repeated(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
-    watched.context.add_init_script(LOSE_HANDSHAKES)
-    page = begin(watched, rest)
-    page.evaluate("lost = true")
-    played.break_off = True
-    expect(page.get_by_role("alert")).to_contain_text("Connection lost")
-    played.break_off = False
-    page.wait_for_function("opened >= 3")  # the game's first connection, and two without an answer
-    page.evaluate("lost = false")
-    expect(page.get_by_role("alert")).to_be_hidden()
-
-
 def test_orders_to_a_hero_of_the_agent_say_who_has_it(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     played.refuse["stop"] = "agent"
     page.keyboard.press("s")
     expect(page.locator(".notices")).to_contain_text("the agent has your hero")
-
-
-def test_a_game_open_in_two_windows_is_played_in_one(
-        watched: Watched, rest: LiveController, played: PlayedHere) -> None:
-    page = begin(watched, rest)
-    played.taken_elsewhere = True
-    expect(page.get_by_role("alert")).to_contain_text("in another window")
-    page.wait_for_timeout(1000)
-    assert played.connections == 1  # the windows do not take it from each other without end
-    page.get_by_role("button", name="Play here").click()
-    until(page, lambda: played.connections == 2)
-    expect(page.get_by_role("alert")).to_be_hidden()
-
-
-def test_the_result_is_shown_and_the_page_stays(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
-    page = begin(watched, rest)
-    played.game_over = True
-    expect(page.get_by_role("heading", name="Radiant won.")).to_be_visible()
-    expect(page.get_by_text("Your rating among people: 26.0 ± 7.5")).to_be_visible()  # as in the list of ratings
-    page.get_by_role("button", name="Another game").click()
-    expect(page.get_by_role("heading", name="Play", exact=True)).to_be_visible()
-    assert played.connections == 1
-
-
-def test_the_next_game_does_not_begin_with_an_aimed_order(
-        watched: Watched, rest: LiveController, played: PlayedHere) -> None:
-    page = begin(watched, rest)
-    page.keyboard.press("a")
-    expect(page.locator(".field")).to_have_class("field aiming")
-    played.game_over = True
-    expect(page.get_by_role("heading", name="Radiant won.")).to_be_visible()
-    played.game_over = False
-    page.get_by_role("button", name="Another game").click()
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
-    expect(page.locator(".field")).to_have_class("field")
 
 
 def test_without_a_server_no_game_is_listed(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
@@ -399,24 +321,6 @@ def test_a_viewer_sees_games_but_cannot_open_one(browser: Browser, rest: LiveCon
     watched.visit("/play")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_disabled()
     expect(page.get_by_text("playing takes the role operator")).to_be_visible()
-    watched.close()
-
-
-def test_a_viewer_watches_a_game_by_its_players_link(
-        browser: Browser, rest: LiveController, played: PlayedHere) -> None:
-    watched = Watched(browser, rest.url)
-    page = watched.log_in(rest, VIEWER)
-    with page.expect_websocket() as opened:
-        page.goto(f"{rest.url}/play/{GAME}")
-    assert opened.value.url.endswith("/socket?spectate=1")
-    page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
-    page.locator("[data-field]").focus()
-    page.keyboard.press("a")
-    page.wait_for_timeout(300)
-    expect(page.locator(".field")).to_have_class("field")  # nothing is aimed, which would hide the pointer
-    played.break_off = True
-    expect(page.get_by_role("alert")).to_have_text("Connection lost. Trying again…")
-    played.break_off = False
     watched.close()
 
 
