@@ -110,10 +110,10 @@ def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[
         field = page.locator(FIELD)
         box = field.bounding_box()
         assert box is not None
-        def told(name: str) -> float:
+        def data(name: str) -> float:
             return float(str(field.get_attribute(f"data-{name}")))
 
-        counted, before, began, side = Counted(page), told("bytes"), time.monotonic(), 1
+        counted, before, began, side = Counted(page), data("bytes"), time.monotonic(), 1
         while time.monotonic() - began < seconds:
             x, y = (float(v) for v in str(field.get_attribute("data-pixel")).split(","))
             page.mouse.click(box["x"] + x + 150 * side, box["y"] + y - 90 * side, button="right")
@@ -121,7 +121,7 @@ def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[
             page.wait_for_timeout(CLICK_MS)
         lasted = time.monotonic() - began
         found = counted.rows("page.played")
-        came, delays = told("bytes") - before, {n: told(n) for n in ("answered50", "answered99", "shown50", "shown99")}
+        came, delays = data("bytes") - before, {n: data(n) for n in ("answered50", "answered99", "shown50", "shown99")}
         played.break_off = True
     conditions = found[0].conditions
     return [*found, row("page.played.bytes", came / lasted, "bytes/s", None, conditions),
@@ -131,7 +131,7 @@ def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.console.measuring", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each stretch")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with chromium() as browser, seeded() as rest:

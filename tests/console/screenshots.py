@@ -44,14 +44,14 @@ FILM_FRAMES, FILM_WIDTH = 40, 800
 
 
 def save(picture: bytes, path: Path, colours: int = COLOURS) -> None:
-    """Writes a picture with a small palette."""
+    """Write a picture with a small palette."""
     with Image.open(BytesIO(picture)) as image:
         image.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 @contextmanager
 def logged_in(browser: Browser, controller: ControllerClient, scheme: str, width: int) -> Iterator[Watched]:
-    """The console in a window of that width."""
+    """Open the console in a window of that width."""
     watched = Watched(browser, controller.url, color_scheme=scheme, viewport={"width": width, "height": width * 5 // 8})
     watched.page.goto(link(controller))
     watched.page.get_by_role("navigation", name="Pages").wait_for()
@@ -60,7 +60,7 @@ def logged_in(browser: Browser, controller: ControllerClient, scheme: str, width
 
 
 def each(page: Page, name: str, folder: Path, colours: int) -> None:
-    """The page as it is, in each scheme and width."""
+    """Take pictures of the current page in each scheme and width."""
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": width * 5 // 8})
         for scheme in SCHEMES:
@@ -71,7 +71,7 @@ def each(page: Page, name: str, folder: Path, colours: int) -> None:
 
 
 def pages(browser: Browser, controller: ControllerClient, addresses: dict[str, str], folder: Path) -> None:
-    """Pages that only have to be looked at."""
+    """Take pictures of pages that need no input."""
     for scheme in SCHEMES:
         for width in WIDTHS:
             with logged_in(browser, controller, scheme, width) as watched:
@@ -82,7 +82,7 @@ def pages(browser: Browser, controller: ControllerClient, addresses: dict[str, s
 
 
 def games(browser: Browser, controller: ControllerClient, folder: Path) -> None:
-    """The wall of games in progress."""
+    """Take pictures of the list of games in progress."""
     with logged_in(browser, controller, "light", 1280) as watched:
         watched.visit("/games")
         watched.page.locator(".wall li").first.wait_for(timeout=30_000)
@@ -90,7 +90,7 @@ def games(browser: Browser, controller: ControllerClient, folder: Path) -> None:
 
 
 def game(browser: Browser, controller: ControllerClient, folder: Path) -> None:
-    """The longest of the newest recordings, at three fifths of its length."""
+    """Take pictures of the longest of the newest recordings, at three fifths of its length."""
     with logged_in(browser, controller, "light", 1280) as watched:
         page = watched.page
         newest = controller.get("replays")["replays"][:8]
@@ -106,7 +106,7 @@ def game(browser: Browser, controller: ControllerClient, folder: Path) -> None:
 
 
 def play(browser: Browser, controller: ControllerClient, folder: Path) -> None:
-    """A game against the newest version: a person goes to his tower in the middle and fights there."""
+    """Take pictures of a game against the newest version: a person fights at the tower in the middle."""
     with logged_in(browser, controller, "light", 1280) as watched:
         page = watched.page
         watched.visit("/play")
@@ -134,8 +134,8 @@ def play(browser: Browser, controller: ControllerClient, folder: Path) -> None:
 
 
 def draft(browser: Browser, controller: ControllerClient, folder: Path) -> bool:
-    """A draft of the run's own table after three picks, for Radiant against the model; False where there is none, or it
-    is of one hero."""
+    """Take pictures of a draft with the run's own table after three picks. Return False if there is no table, or it has
+    one hero."""
     tables = controller.get("draft/tables")["tables"]
     if not tables or len(tables[0]["heroes"]) < 2:
         return False
@@ -149,7 +149,7 @@ def draft(browser: Browser, controller: ControllerClient, folder: Path) -> bool:
 
 
 def report(browser: Browser, file: Path, folder: Path) -> None:
-    """A run's report, opened from its file."""
+    """Take pictures of a run's report, opened from its file."""
     watched = Watched(browser, file.as_uri())
     watched.page.goto(file.as_uri())
     watched.page.locator(".chart canvas").nth(10).wait_for()
@@ -171,7 +171,7 @@ def entrances(browser: Browser, controller: ControllerClient, folder: Path) -> N
 
 
 def film(page: Page, path: Path) -> None:
-    """Some seconds of play, as fast as they were: orders by mouse, a picture after each moment."""
+    """Record some seconds of a game with orders by mouse, at their real speed."""
     pictures: list[Image.Image] = []
     times: list[float] = []
     for k in range(FILM_FRAMES):
@@ -196,7 +196,7 @@ def _near_the_hero(page: Page, x: float, y: float) -> tuple[float, float]:
 
 
 def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
-    """Pages of the seeded run."""
+    """Take pictures of the seeded run."""
     with seeded() as rest:
         controller = ControllerClient(rest.url, OPERATOR)
         if "pages" in wanted:
@@ -220,8 +220,8 @@ def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
 
 def trained(browser: Browser, controller: ControllerClient, written: Path | None, folder: Path, wanted: Collection[str]
             ) -> set[str]:
-    """Pictures of a run, and of the report that was ``written`` of it; returns those of ``wanted`` that it has nothing
-    to show of."""
+    """Take pictures of a run and of its report ``written``. Return the kinds in ``wanted`` for which the run has no
+    data."""
     if "pages" in wanted:
         pages(browser, controller, PAGES, folder)
     if "games" in wanted:

@@ -180,8 +180,8 @@ def _branch(state: RunState) -> None:
     record = state.record()
     assert record is not None
     first = REVERTED[1] + 1
-    stretch = new_segment(first, record, "run.cut_over", "ada", REVERTED[0] - 1, "revert-20260103-091500-a1b2c3")
-    state.redis.hset(state.keys.lineage, str(first), stretch.to_json())
+    segment = new_segment(first, record, "run.cut_over", "ada", REVERTED[0] - 1, "revert-20260103-091500-a1b2c3")
+    state.redis.hset(state.keys.lineage, str(first), segment.to_json())
 
 
 def _league(state: RunState) -> None:

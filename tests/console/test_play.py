@@ -1,5 +1,5 @@
-"""The page on which one plays, in a real browser, against a small server that speaks its socket with a real game's
-frames (tests/console/played.py)."""
+"""The play page in a real browser, against a small server that speaks its protocol with a real game's frames
+(tests/console/played.py)."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FIELD = "canvas.moving"
 
 @pytest.fixture
 def played(rest: LiveController) -> Iterator[PlayedHere]:
-    """A 5v5, four minutes old, when the hero has learned what is cast; the person's hero is Radiant's first."""
+    """A 5v5 after four minutes, when the heroes have learned abilities; the person's hero is Radiant's first."""
     before = list(rest.app.router.routes)
     found = PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=240)
     found.serve_at(rest)
@@ -30,7 +30,7 @@ def played(rest: LiveController) -> Iterator[PlayedHere]:
 
 @pytest.fixture
 def watched(browser: Browser, rest: LiveController, played: PlayedHere) -> Iterator[Watched]:
-    """The page, which is closed before the game's server: it would connect to the controller's own route."""
+    """A page that is closed before the game's server, because it would connect to the controller's own route."""
     found = Watched(browser, rest.url, viewport={"width": 1280, "height": 800})
     yield found
     found.close()
@@ -41,7 +41,7 @@ def data(page: Page, name: str) -> str:
 
 
 def begin(watched: Watched, rest: LiveController) -> Page:
-    """Logs in and goes to the game, until it is drawn."""
+    """Log in and open the game; wait until it is drawn."""
     page = watched.log_in(rest, OPERATOR)
     page.goto(f"{rest.url}/play/{GAME}")
     page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
@@ -50,7 +50,7 @@ def begin(watched: Watched, rest: LiveController) -> Page:
 
 
 def centre(page: Page) -> tuple[float, float]:
-    """Look at the hero and return his position in the canvas, pixels: its middle, a little behind when he walks."""
+    """Centre the view on the hero and return its position in the canvas, pixels. A walking hero is near the middle."""
     box = page.locator(FIELD).bounding_box()
     assert box is not None
 

@@ -1,4 +1,4 @@
-"""The connection of the page on which one plays: lost, silent, taken by another window, ended, and a spectator's."""
+"""The connection of the play page: lost, silent, taken by another window, ended, and a spectator's."""
 
 import pytest
 from playwright.sync_api import Browser, expect

@@ -1,4 +1,4 @@
-"""The page on which one plays against the real play service, its agents at a real inference server."""
+"""The play page against the real play service, whose agents are on a real inference server."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300),
 
 @contextmanager
 def served(url: str, **settings: Any) -> Iterator[LiveController]:
-    """Everything that people play by, in a loop of its own."""
+    """Serve controller, play service and inference in an event loop on another thread."""
     found: Queue[Played | BaseException] = Queue()
     loop, over = asyncio.new_event_loop(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The page Steering: what changes a run, asked once after what it would do."""
+"""The steering page: every action shows its dry run and asks for one confirmation."""
 
 import json
 import re
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 def act(page: Page, button: str, **dialog: str) -> None:
-    """Asks for an act, and confirms it once it says what it would do."""
+    """Open the dialog of an action, fill it in, and confirm it once the dry run is shown."""
     page.get_by_role("button", name=button, exact=True).click()
     shown = page.get_by_role("dialog")
     for label, text in dialog.items():

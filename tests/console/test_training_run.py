@@ -1,4 +1,4 @@
-"""The console of a real `five train`: by the link that it prints, from the first version to a surgery."""
+"""The console of a real `five train`, opened by the printed link, from the first version to a surgery."""
 
 import re
 import time
@@ -25,13 +25,13 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def printed_link(run: Run) -> str:
-    """The link in what `five train` has printed."""
+    """Return the link that `five train` has printed, '' before."""
     found = re.search(r"http://\S+/#login=\S+", (run.place / "train.log").read_text())
     return found[0] if found else ""
 
 
 def plays_half_a_minute(browser: Browser, run: Run, address: str) -> None:
-    """Takes a hero against the newest version, with mouse and keys, for thirty seconds of real time."""
+    """Play against the newest version with mouse and keys for thirty seconds."""
     eventually(lambda: run.rest("GET", "play").json()["versions"], 120, "a version that can be played")
     watched = Watched(browser, address, viewport={"width": 1600, "height": 1000})
     page = watched.page
@@ -41,19 +41,19 @@ def plays_half_a_minute(browser: Browser, run: Run, address: str) -> None:
     page.get_by_role("button", name="Play", exact=True).click()
     field = page.locator("canvas.moving")
 
-    def told(name: str) -> str:
+    def data(name: str) -> str:
         return field.get_attribute(f"data-{name}") or ""
 
     page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.frames) > 10", timeout=60_000)
     box = field.bounding_box()
     assert box is not None
-    began, first, given = time.monotonic(), int(told("newest")), 0
+    began, first, given = time.monotonic(), int(data("newest")), 0
     places: set[str] = set()
     while time.monotonic() - began < 30:
         page.locator("[data-field]").focus()
         page.keyboard.press("Space")
         page.wait_for_timeout(120)
-        x, y = (float(v) for v in told("pixel").split(","))
+        x, y = (float(v) for v in data("pixel").split(","))
         # Towards the middle of the map and back, as wide as the screen allows.
         away = 180 if given % 10 < 5 else -180
         page.mouse.click(box["x"] + x + away, box["y"] + y - away, button="right")
@@ -62,10 +62,10 @@ def plays_half_a_minute(browser: Browser, run: Run, address: str) -> None:
             page.mouse.click(box["x"] + x + away, box["y"] + y - away)
         given += 2
         page.wait_for_timeout(700)
-        places.add(told("hero"))
-    assert int(told("acks")) >= given - 2 > 10, (told("acks"), given)
+        places.add(data("hero"))
+    assert int(data("acks")) >= given - 2 > 10, (data("acks"), given)
     assert len(places) > 5, places  # it went where it was sent
-    assert int(told("newest")) - first > 5 * 30, "the game went on"
+    assert int(data("newest")) - first > 5 * 30, "the game went on"
     expect(page.locator(".delay")).to_contain_text("ms")
     page.get_by_role("button", name="Leave the game").click()
     expect(page.get_by_role("heading", name="Play", exact=True)).to_be_visible()
@@ -77,7 +77,7 @@ def plays_half_a_minute(browser: Browser, run: Run, address: str) -> None:
 
 
 def watches_and_scrubs(browser: Browser, run: Run, address: str) -> None:
-    """A game in progress, as it comes; then a recording, to its end and back to its beginning."""
+    """Watch a game in progress, then seek in a recording to its end and back."""
     watched = Watched(browser, address)
     page = watched.page
     page.goto(run.command("console", "--run", run.folder.name).stdout.strip())
