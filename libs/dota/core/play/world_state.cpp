@@ -78,12 +78,12 @@ void write_ground(WireWriter& out, const BotEye& eye, const TeamEvents& events) 
     });
   }
   if (!eye.c.settings.runes) return;
-  for (std::size_t k = 0; k < w.pickups.size(); ++k) {
+  for (std::size_t k = 0; k < eye.view.pickups.size(); ++k) {
     const SeenPickup& p = eye.view.pickups[k];
     out.message(13, [&] {
       out.signed_number(1, p.kind < 0 ? -1 : kRuneNumbers[static_cast<std::size_t>(p.kind)]);
-      write_place(out, 2, eye, w.pickups[k].pos);
-      out.number(3, w.pickups[k].known[eye.team]);
+      write_place(out, 2, eye, p.pos);
+      out.number(3, p.status);
       out.real(4, w.time - events.rune_seen[k]);
     });
   }

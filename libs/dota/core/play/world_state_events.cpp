@@ -54,8 +54,10 @@ void WorldStateEvents::after_frame(const Context& c, const TeamSight& sight, int
       }
       note(to.damage, e);
     }
-    for (std::size_t k = 0; k < w.pickups.size(); ++k)
-      if (cell_visible(w, team, w.pickups[k].pos)) to.rune_seen[k] = w.time;
+    const MapData& map = *c.tables.map;
+    for (std::size_t k = 0; k < to.rune_seen.size(); ++k)
+      if (cell_visible(w, team, k < kBountySpots ? map.bounty_runes[k] : map.power_runes[k - kBountySpots]))
+        to.rune_seen[k] = w.time;
   }
   damage_.clear();
   note_trees(c, sight);

@@ -137,6 +137,8 @@ struct SeenArea {
 struct SeenPickup {
   std::uint8_t status = 0;  // 0 unknown, 1 present, 2 absent
   std::int8_t kind = -1;    // PickupKind, -1: not known
+  // Whether the spot was seen empty before its first rune; whether runes have appeared since it was last seen.
+  bool seen_empty = false, outdated = false;
   Vec2 pos;
 };
 

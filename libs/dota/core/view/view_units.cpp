@@ -4,6 +4,7 @@
 #include "map/protection.hpp"
 #include "map/vision.hpp"
 #include "view/fill.hpp"
+#include "world/game_rules.hpp"
 
 namespace dota {
 
@@ -203,15 +204,33 @@ void fill_areas(const Context& c, TeamView& v) {
   }
 }
 
+// All spots are known from the start, and seen to be empty before their first rune, of which the world notes
+// nothing. Which of them has the next power rune nobody knows: the world forgets only what was known of that one.
 void fill_pickups(const Context& c, TeamView& v) {
   const World& w = c.world;
+  const MapData& map = *c.tables.map;
+  const GameRules& g = *c.tables.game;
+  const auto appeared = [&](float first, float every, float next) {  // in this timestep
+    return next > first && w.time - (next - every) < (kFramesPerStep - 0.5f) * kDt;
+  };
+  const bool bounties = appeared(g.bounty_first, g.bounty_every, w.next_bounty);
+  const bool power = appeared(g.power_first, g.power_every, w.next_power_rune);
   for (int i = 0; i < kMaxPickups; ++i) {
     const Pickup& p = w.pickups[i];
     SeenPickup& s = v.pickups[i];
-    const bool seen = cell_visible(w, v.team, p.pos);
-    s.pos = p.pos;
-    s.status = p.known[v.team];
-    if (i < static_cast<int>(c.tables.map->bounty_runes.size()))
+    const bool bounty = i < kBountySpots;
+    if (c.settings.runes) s.pos = bounty ? map.bounty_runes[i] : map.power_runes[i - kBountySpots];
+    const bool seen = c.settings.runes && cell_visible(w, v.team, s.pos);
+    const std::uint8_t known = p.known[v.team];
+    if (seen) {
+      s.seen_empty = known == 0 && !p.present;
+      s.outdated = false;
+    } else if (bounty ? bounties : power) {
+      s.seen_empty = false;
+      s.outdated = true;
+    }
+    s.status = s.outdated ? 0 : known == 0 && s.seen_empty ? 2 : known;
+    if (bounty)
       s.kind = static_cast<std::int8_t>(PickupKind::Bounty);
     else if (s.status != 1)
       s.kind = -1;
