@@ -266,7 +266,8 @@ void put_effects(const World& w, Row projectiles, Row areas, const TeamEyes* eye
 void put_ground(const World& w, Row runes, Row items, const TeamEyes* eyes) {
   for (std::size_t k = 0; k < w.pickups.size(); ++k) {
     const Pickup& p = w.pickups[k];
-    const int kind = !p.present ? -1 : !eyes ? p.kind : p.known[eyes->team] == 1 ? eyes->view.pickups[k].kind : -1;
+    const bool there = eyes ? eyes->view.pickups[k].status == 1 : p.present;  // as far as the team has seen
+    const int kind = !there ? -1 : eyes ? eyes->view.pickups[k].kind : p.kind;
     runes.put(kind + 1);
     runes.put(kind < 0 ? 0 : coordinate(p.pos.x));
     runes.put(kind < 0 ? 0 : coordinate(p.pos.y));
