@@ -6,6 +6,9 @@ import pytest
 from dota.config import GameConfig
 from dota.spaces import MAX_AVAILABLE, NOOP, MaskClass
 from dota.vec_game import Controller, VecGame
+from tests.dota.playing import frames, order, played
+from tests.dota.playing import place as place_hero
+from tests.dota.scenes.patches import read_data
 from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask, offered, place, steps, units
 
 
@@ -71,6 +74,20 @@ def test_a_talent_s_cast_range_is_in_the_mask() -> None:
             place(game, hero_unit(game, 1), -700 - 0.7071 * away, -600 - 0.7071 * away)  # in a tower's sight
             game._core.observe(0)
             assert ("lion_voodoo" in offered(game)) is seen
+
+
+def test_midas_is_offered_on_creeps_but_ancients() -> None:
+    game = played(neutrals=True, courier="direct")
+    game._vec._core.give_gold(0, 0, 5000.0)
+    assert order(game, "buy", item="item_hand_of_midas").ok
+    assert order(game, "swap", slot=6, to=5).ok  # out of the backpack
+    frames(game, 62 * 30)  # the camps fill after a minute
+    bodies = read_data("7.21d")["units"]["units"]
+    for ancient in (False, True):
+        creep = next(u for u in units(game._vec, "neutral", 2) if bool(bodies[u["name"]].get("ancient")) is ancient)
+        place_hero(game, 0, creep["x"] + 100, creep["y"])
+        (slot,) = np.flatnonzero(game._vec.slot_units(0, 0) == creep["slot"])
+        assert (slot in mask(game._vec, MaskClass.ENEMY)) is not ancient
 
 
 def test_dead_hero_has_noop_and_buyback_only() -> None:

@@ -11,16 +11,17 @@ bool may_attack(const TeamView& v, int attacker, int unit) {
   if (a.status & (kDisarmed | kHexed | kEthereal | kBanished)) return false;
   if (u.status & (kAttackImmune | kEthereal | kBanished | kUntargetable)) return false;
   if (u.side != Side::Own) return true;
-  // Denying (patch 7.21d: creeps below half of their health, towers below a tenth).
+  // An order on an own creep that cannot be denied still turns lane creeps away.
+  if (v.constants.settings->aggro_orders && u.kind == UnitKind::LaneCreep) return true;
+  if (u.status & kUndeniable) return false;
   const Rules& r = v.constants.tables->rules;
   switch (u.kind) {
     case UnitKind::LaneCreep:
-      if (v.constants.settings->aggro_orders) return true;
-      [[fallthrough]];
-    case UnitKind::Summon:
       return u.hp < r.deny_creep_frac * u.max_hp;
     case UnitKind::Tower:
       return u.hp < r.deny_tower_frac * u.max_hp;
+    case UnitKind::Hero:
+      return (u.status & kDeniable) && u.hp < r.deny_hero_frac * u.max_hp;
     default:
       return false;
   }
@@ -38,6 +39,7 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int un
   if (ability.blinks_to_target && unit == caster) return false;
   if (friendly && (u.status & kSpellImmune) && !ability.target_immune_allies) return false;
   if (u.invulnerable && !ability.target_invulnerable) return false;
+  if (!ability.target_ancients && v.constants.tables->units[u.type].ancient) return false;
   if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies &&
       !(ability.pierces_immunity_scepter && (v.units[caster].status & kScepter)))
     return false;
