@@ -233,6 +233,13 @@ def test_glyph_is_a_modifier_of_towers() -> None:
     assert state_of(game, 1).glyph_cooldown_enemy > 0
 
 
+def test_modifier_without_an_end_lasts_minus_one_second() -> None:
+    game = played()  # a Shadow Fiend, who has his souls for good
+    for team in range(2):
+        hero = next(u for u in state_of(game, team).units if u.player_id == 5 * team)
+        assert [m.remaining_duration for m in hero.modifiers if m.name == "stack_souls"] == [-1]
+
+
 def test_players_without_a_hero_are_listed_on_request() -> None:
     game = InteractiveGame(duel(), 1)
     heroes = [p.hero_id for p in state_of(game, 0).players]

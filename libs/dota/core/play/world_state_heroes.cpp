@@ -4,6 +4,7 @@
 
 #include "effects/abilities.hpp"
 #include "effects/gold.hpp"
+#include "effects/interpreter.hpp"
 #include "play/world_state.hpp"
 #include "rules/heroes.hpp"
 #include "world/game_rules.hpp"
@@ -12,7 +13,7 @@
 namespace dota {
 namespace {
 
-constexpr float kInfinite = -1;
+constexpr float kEndless = -1;  // remaining_duration of a modifier without an end
 
 bool uses(const Unit& u, int slot, Act act) { return u.alive && u.act == act && u.order.slot == slot; }
 
@@ -105,7 +106,7 @@ void write_modifiers(WireWriter& out, const BotEye& eye, const Unit& u) {
       const int slot = source ? slot_with(eye, *source, m.ability) : -1;
       if (slot >= 0) out.number(3, bot_ability_handle(m.source, slot));
       if (const std::uint64_t number = ability_number(t, m.ability)) out.number(4, number);
-      out.real(5, std::isinf(m.until) ? kInfinite : std::max(m.until - w.time, 0.0f));
+      out.real(5, m.until >= kForever ? kEndless : std::max(m.until - w.time, 0.0f));
     });
   }
   const bool fortified = u.team < kTeams && (u.building > 0 || u.kind == UnitKind::LaneCreep);
