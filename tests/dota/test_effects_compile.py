@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.dota.scenes.actions import give
 from tests.dota.scenes.patches import DATA, load_tables
+from tests.dota.scenes.program import cast_hex, programmed
 
 RULES = ("filler_ability", "backdoor_protection", "backdoor_protection_in_base")
 SIX = ("nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper")
@@ -113,3 +115,16 @@ def test_items_the_six_heroes_use_can_be_used(core: Any, tables: Any) -> None:
 def test_every_hero_of_the_finals_can_be_played(tables: Any) -> None:
     for hero in tables.heroes:
         assert tables.missing_primitives(hero) == [], hero
+
+
+def test_a_scepter_lowers_a_stat_as_much_as_it_says(core: Any) -> None:
+    """A number with a scepter's variant is subtracted by a key with `_minus` with and without the scepter."""
+    arena = programmed(core, {"p": "mod", "to": "target", "dur": 5, "stats": {"armor_minus": "$armor"}},
+                       specials={"armor": {"v": [4]}, "armor_scepter": {"v": [9]}})
+    enemy = arena.unit(5)
+    before = arena.world.unit(enemy)["armor"]
+    cast_hex(arena, enemy)
+    assert before - arena.world.unit(enemy)["armor"] == pytest.approx(4)
+    give(arena, "ultimate_scepter")
+    cast_hex(arena, enemy)
+    assert before - arena.world.unit(enemy)["armor"] == pytest.approx(9)

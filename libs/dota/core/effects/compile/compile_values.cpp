@@ -48,8 +48,9 @@ void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
     if (pair) s.far = value(k, v.list[1]);
     if (sign < 0)
       for (Value* x : {&s.value, &s.far}) {
-        for (float& number : x->base.v)
-          number = -number;
+        for (Num* ranks : {&x->base, &x->scepter})
+          for (float& number : ranks->v)
+            number = -number;
         for (UnlinkedTalent& term : x->unlinked)
           term.sign = -term.sign;
       }
