@@ -274,25 +274,43 @@ def mutated(dice: random.Random, snapshot: bytes, end: int) -> bytes:
 
 
 def snapshots(dice: random.Random) -> None:
-    """Try changed snapshots with a valid checksum: they are refused, or playable."""
+    """Try changed snapshots of a world or a bot game with a valid checksum: they are refused, or playable."""
     from dota import _core
+    from dota.vec_game import Controller, VecGame
 
-    world, _ = duellists(dice)
-    world.step(dice.randint(1, 300))
-    saved = world.snapshot()
+    if dice.random() < 0.5:
+        world, _ = duellists(dice)
+        world.step(dice.randint(1, 300))
+        take, restore = world.snapshot, world.restore
+
+        def play() -> None:
+            world.step(dice.randint(1, 20))
+            world.hash()
+            world.events()
+            world.units()
+    else:
+        game = VecGame(drawn_config(dice), 1, seed=dice.getrandbits(63))
+        game.controllers[:] = dice.choice((Controller.RANDOM, Controller.EASY, Controller.HARD))
+        for _ in range(dice.randint(1, 300)):
+            game.step()
+        take, restore = lambda: game.snapshot(0), lambda state: game.restore(0, state)
+
+        def play() -> None:
+            for _ in range(dice.randint(1, 20)):
+                game.step()
+            game.spectate(0)
+
+    saved = take()
     for _ in range(dice.randint(5, 40)):
         bad = mutated(dice, saved, len(saved))
         if dice.random() < 0.9 and len(bad) >= HEADER:
             bad = _core.sealed(bad)
         try:
-            world.restore(bad)
+            restore(bad)
         except REFUSED:
             continue
-        world.step(dice.randint(1, 20))
-        world.hash()
-        world.events()
-        world.units()
-        world.restore(saved)
+        play()
+        restore(saved)
 
 
 def run_case(seed: int, only: str | None) -> str:

@@ -179,6 +179,17 @@ def test_damaged_snapshots_change_nothing(damage: str) -> None:
     assert vec.hash(0) == h
 
 
+def test_snapshot_with_impossible_memory_of_bots_is_refused(core: Any) -> None:
+    """A checksum protects against damage, not against another program's states."""
+    vec = VecGame(brawl(), 1, seed=8)
+    vec.step()
+    h, taken = vec.hash(0), bytearray(vec.snapshot(0))
+    taken[-136:] = b"\xff" * 136  # the times that the Dire's bots remember, and the bots' random state: NaN
+    with pytest.raises(ValueError, match="snapshot: the bots' memory of team 1"):
+        vec.restore(0, core.sealed(bytes(taken)))
+    assert vec.hash(0) == h
+
+
 def test_signals_are_of_the_last_step_only() -> None:
     vec = VecGame(duel(), 1, seed=1)
     vec.controllers[:] = Controller.SCRIPTED

@@ -11,6 +11,7 @@
 #include "rules/lineup.hpp"
 #include "rules/step.hpp"
 #include "rules/validate.hpp"
+#include "vec/game_fault.hpp"
 
 namespace dota {
 
@@ -333,8 +334,8 @@ void Game::restore(const std::uint8_t* bytes, std::size_t size, const std::vecto
   auto state = std::make_unique<GameState>();
   std::memcpy(static_cast<void*>(state.get()), bytes + sizeof head, sizeof(GameState));
   Context c{state->world, *(*setup)->tables, (*setup)->settings};
-  if (const std::string fault = world_fault(c, state->world); !fault.empty())
-    throw std::invalid_argument("snapshot: " + fault);
+  for (const std::string& fault : {world_fault(c, state->world), game_fault(**setup, *state)})
+    if (!fault.empty()) throw std::invalid_argument("snapshot: " + fault);
   renew_derived(c);
   state_ = std::move(state);
   setup_ = *setup;
