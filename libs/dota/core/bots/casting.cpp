@@ -155,8 +155,6 @@ const SeenUnit* best_of_own(const Situation& s, const Tool& t, Score score) {
   return best;
 }
 
-bool own_body(const SeenUnit& u, const Situation& s) { return u.handle == s.body.handle; }
-
 }  // namespace
 
 Command cast_at(const Situation& s, const SeenUnit& target, Intent intent) {
@@ -305,7 +303,7 @@ Command escape(const Situation& s) {
     if ((uses & kProtects) && t.target == TargetType::None && !t.ability->channelled) return with(t.action);
     if ((uses & kPushes) && t.target == TargetType::Unit && facing_home) return with(t.action, s.body.handle);
     if ((uses & (kRemoves | kDisables)) && nearest && s.away(nearest->pos) < 600.0f && !t.ability->channelled)
-      if (const Command c = aim(s, t, *nearest, 0.0f); said(c) && !own_body(*nearest, s)) return c;
+      if (const Command c = aim(s, t, *nearest, 0.0f); said(c)) return c;
   }
   return {};
 }
