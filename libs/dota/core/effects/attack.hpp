@@ -1,4 +1,4 @@
-// Attacks: who may be attacked, the chase, the blow (attack.cpp), and who takes notice of an order to attack.
+// Attacks: who may be attacked, the chase, the blow.
 #pragma once
 
 #include "effects/triggers.hpp"

@@ -14,7 +14,7 @@ namespace dota {
 
 namespace {
 
-// What an attack left on its target is of the node that the attacker carries: its bearer does not pass it on.
+// Whether an attack left the modifier on its bearer: the bearer's own attacks do not pass it on.
 bool suffered(const Modifier& m) { return m.flags & kModDebuff; }
 
 void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n,

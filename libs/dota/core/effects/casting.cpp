@@ -48,7 +48,7 @@ bool blocked(Context& c, const Invocation& inv) {
     taken = true;
     const float ready = c.world.time + number(c, invocation_of(c, m), n, Role::Icd);
     m.ready = ready;
-    // The block's item goes on cooldown, whoever holds it.
+    // The block's item goes on cooldown, also when another unit holds it.
     Unit* giver = c.world.get(m.source);
     const int slot = giver && c.tables.abilities[m.ability].is_item >= 0 ? slot_of(c, *giver, m.ability) : -1;
     if (ItemState* item = slot >= 0 ? item_state(c.world, *giver, slot) : nullptr) item->ready = ready;

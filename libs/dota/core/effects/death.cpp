@@ -236,7 +236,7 @@ void courier_death(Context& c, Unit& victim, const Unit* killer) {
   t.courier_respawn = w.time + g.courier_respawn;
 }
 
-// Whoever has the claim to the unit's death (Reaper's Scythe), else the killer.
+// Returns the unit that claims the death by a modifier (Reaper's Scythe), else the killer.
 Unit* killer_by_claim(Context& c, Unit& victim, Unit* killer) {
   each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
     Unit* claims = n.prim == Prim::RespawnAdd ? c.world.get(m.source) : nullptr;

@@ -1,4 +1,4 @@
-// Running compiled programs: who acts on whom, how numbers come out, and what each primitive does.
+// Interpreter of compiled programs: their targets, their numbers, and the run of each node.
 #pragma once
 
 #include "effects/program_node.hpp"

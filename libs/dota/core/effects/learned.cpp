@@ -12,7 +12,7 @@ bool works(const Context& c, const ItemState& s) {
   return s.id >= 0 && c.world.due(s.enabled_at) && !s.on_courier;
 }
 
-// Rank at which the unit has the ability, item or talent now; 0: it has it not.
+// Rank at which the unit has the ability, item or talent now; 0: it does not have it.
 int rank_of(const Context& c, const Unit& u, int ability) {
   const HeroState* h = hero_of(c.world, u);
   const AbilityDef& a = c.tables.abilities[ability];
@@ -47,7 +47,7 @@ void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
   }
 }
 
-// What the unit carries no longer: forgotten, given away, or replaced by what a talent or the scepter puts there.
+// Removes passives that were forgotten or given away, and those that a talent or the scepter replaces.
 void drop_passives(Context& c, Unit& u) {
   for (int i = u.modifiers; i >= 0;) {
     const Modifier& m = c.world.modifiers[i];

@@ -309,7 +309,6 @@ float stat_sum(const World& w, const Unit& u, Stat s) {
   return product ? 100 * (1 - rest) : sum;
 }
 
-// Whether a modifier gated by chance, cooldown or a number of tries fires now; starts its cooldown when it does.
 bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer) {
   if (!c.world.due(m.ready)) return false;
   if (n.given(Role::After) && m.stacks < number(c, inv, n, Role::After)) {

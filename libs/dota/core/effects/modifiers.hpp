@@ -1,4 +1,5 @@
-// The pool of modifiers: what sits on a unit for a time or as long as something is learned, held or near.
+// The pool of modifiers: effects on a unit that last for a time, or while an ability is learned, an item held or
+// an aura near.
 #pragma once
 
 #include "effects/interpreter.hpp"

@@ -161,9 +161,8 @@ struct PrimitiveSpec {
   std::uint32_t on;  // triggers that it supports
   Stay stay;
   std::uint32_t status;  // bits its modifier sets
-  const char*
-      reads;  // space-separated keys; what every node may carry (p, on, to, at, shape, type, if) is not said
-  const char* ignores;  // "key: reason; key: reason" of keys it may drop, or ""
+  const char* reads;     // space-separated keys, without those of every node (p, on, to, at, shape, type, if)
+  const char* ignores;   // "key: reason; key: reason" of keys it may drop, or ""
 };
 // nullptr: the primitive is not built.
 const PrimitiveSpec* primitive_spec(Prim p);

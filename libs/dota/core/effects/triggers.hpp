@@ -1,4 +1,4 @@
-// What happens in the game told to the modifiers that wait for it.
+// Reports events of the game to the modifiers that react to them.
 #pragma once
 
 #include "world/world.hpp"

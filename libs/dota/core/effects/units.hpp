@@ -1,4 +1,4 @@
-// Births, removals and derived stats of units (units.cpp).
+// Spawning, removal and derived stats of units.
 #pragma once
 
 #include "world/world.hpp"

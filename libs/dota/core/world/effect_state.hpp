@@ -24,7 +24,7 @@ struct Modifier {
   std::int16_t owner = -1;       // unit slot it sits on; -1: this slot of the pool is free
   std::uint16_t generation = 0;  // of its slot: another one whenever the slot is given out again
   Handle source;
-  float until = 0, start = 0;  // game time; until = infinity for auras and passives
+  float until = 0, start = 0;  // game time; until = kForever (effects/interpreter.hpp) without an end
   double next_tick = 0;        // a float would lose or gain ticks: what it rounds off adds up over many of them
   float interval = 0;
   std::uint32_t status = 0;

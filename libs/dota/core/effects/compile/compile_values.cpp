@@ -8,7 +8,7 @@ namespace dota {
 
 namespace {
 
-// Whether a text stands anywhere within the node: what an effect asks for by name changes no other number.
+// Whether a text is anywhere within the node: a special that an effect names changes no other number.
 bool named(const Node* n, const std::string& text) {
   if (!n) return false;
   if (n->is(Node::Type::String)) return n->string == text;

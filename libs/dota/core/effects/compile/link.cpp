@@ -229,10 +229,6 @@ void link_runes(Tables& t) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 void link_changes(Tables& t, const HeroDef* hero, AbilityDef& a) {
   for (CastChange& change : a.changes) {
     if (change.talent.empty()) continue;

@@ -1,4 +1,4 @@
-// What sort of thing a node is: whether it leaves a modifier, is a passive, sets bits of status.
+// Kinds of nodes: those that leave a modifier, those whose modifier needs no work, passives.
 #include <algorithm>
 
 #include "effects/compile/compile.hpp"
@@ -26,7 +26,7 @@ bool steady(const EffectNode& n) {
 
 }  // namespace
 
-// Its carrier looks around; whom it gives something to only keeps that until it is renewed no longer.
+// An aura's carrier looks around each timestep; what it gives to others needs no work before it ends.
 bool rests_on_others(const EffectNode& n) { return n.rests || (n.prim == Prim::Aura && steady(n)); }
 
 bool gives_fixed_stats(const EffectNode& n) {
