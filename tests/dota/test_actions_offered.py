@@ -1,12 +1,15 @@
 """Available actions and their valid targets."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from dota.config import GameConfig
+from dota.play import InteractiveGame
 from dota.spaces import MAX_AVAILABLE, NOOP, MaskClass
 from dota.vec_game import Controller, VecGame
-from tests.dota.playing import frames, order, played
+from tests.dota.playing import MIDDLE, frames, order, played
 from tests.dota.playing import place as place_hero
 from tests.dota.scenes.patches import read_data
 from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask, offered, place, steps, units
@@ -76,18 +79,34 @@ def test_a_talent_s_cast_range_is_in_the_mask() -> None:
             assert ("lion_voodoo" in offered(game)) is seen
 
 
-def test_midas_is_offered_on_creeps_but_ancients() -> None:
-    game = played(neutrals=True, courier="direct")
-    game._vec._core.give_gold(0, 0, 5000.0)
-    assert order(game, "buy", item="item_hand_of_midas").ok
+def buyer_of(item: str, seconds: float, **changes: Any) -> InteractiveGame:
+    """Return a duel in which hero 0 bought the item and has held it for some time."""
+    game = played(courier="direct", **changes)
+    game._vec._core.give_gold(0, 0, 9000.0)
+    assert order(game, "buy", item=item).ok
     assert order(game, "swap", slot=6, to=5).ok  # out of the backpack
-    frames(game, 62 * 30)  # the camps fill after a minute
+    frames(game, round(seconds * 30))
+    return game
+
+
+def test_midas_is_offered_on_creeps_but_ancients() -> None:
+    game = buyer_of("item_hand_of_midas", 62, neutrals=True)  # the camps fill after a minute
     bodies = read_data("7.21d")["units"]["units"]
     for ancient in (False, True):
         creep = next(u for u in units(game._vec, "neutral", 2) if bool(bodies[u["name"]].get("ancient")) is ancient)
         place_hero(game, 0, creep["x"] + 100, creep["y"])
         (slot,) = np.flatnonzero(game._vec.slot_units(0, 0) == creep["slot"])
         assert (slot in mask(game._vec, MaskClass.ENEMY)) is not ancient
+
+
+def test_moon_shard_is_offered_on_own_heroes_only() -> None:
+    game = buyer_of("item_moon_shard", 8)
+    x, y = MIDDLE
+    place_hero(game, 0, x, y)
+    place_hero(game, 5, x + 300, y)
+    assert "item_moon_shard" in offered(game._vec)
+    marked = mask(game._vec, MaskClass.ALLY)
+    assert game._vec.layout.groups["allied_heroes"].start in marked and enemy_slot(game._vec) not in marked
 
 
 def test_dead_hero_has_noop_and_buyback_only() -> None:

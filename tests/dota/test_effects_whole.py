@@ -10,6 +10,7 @@ from tests.dota.scenes.arena import CENTRE, STEP, Arena
 from tests.dota.scenes.program import cast_hex, programmed
 from tests.dota.scenes.readings import physical_share
 from tests.dota.scenes.statuses import GUARDED, INVISIBLE, MUTED, SCEPTER, UNSEEN
+from tests.dota.scenes.units import lane_creep
 
 
 def arena(new_world: Any, data: dict[str, Any], radiant: Any = ("lion",), dire: Any = ("sniper",)) -> Arena:
@@ -110,6 +111,15 @@ def test_smoke_hides_until_an_enemy_is_near(new_world: Any, data: dict[str, Any]
     a.place(theirs, 1000, 0)
     a.seconds(0.3)
     assert not a.world.unit(mine)["status"] & INVISIBLE
+
+
+def test_no_creep_eats_a_moon_shard(new_world: Any, data: dict[str, Any]) -> None:
+    a = arena(new_world, data)
+    creep = lane_creep(a, 0, 300, 0)
+    speed = a.world.unit(creep)["attack_speed"]
+    use(a, give(a, "moon_shard"), creep)
+    assert a.world.unit(creep)["attack_speed"] == speed
+    assert [i for i in a.world.hero(0)["items"] if i and i[0] == "item_moon_shard"]
 
 
 def test_consumed_moon_shard_is_permanent(new_world: Any, data: dict[str, Any]) -> None:

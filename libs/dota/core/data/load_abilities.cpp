@@ -25,11 +25,11 @@ void read_targets(const Node& n, AbilityDef& a) {
   const auto team = strings(n, "target_team"), type = strings(n, "target_type"),
              flags = strings(n, "target_flags");
   a.target_tree = has(type, "tree");
-  a.target_custom = has(team, "custom") || has(type, "custom");
   const bool either = has(team, "both") || (has(team, "custom") && !a.target_tree);
   a.target_enemy = either || has(team, "enemy");
   a.target_friendly = either || has(team, "friendly");
-  const bool any_body = has(type, "custom") && !a.target_tree;
+  // Alone, "custom" stands for every body (Blink Strike, Eul's); beside "hero" it adds none (Moon Shard).
+  const bool any_body = has(type, "custom") && !has(type, "hero") && !a.target_tree;
   a.target_hero = any_body || has(type, "hero");
   a.target_basic = any_body || has(type, "basic") || has(type, "creep");
   a.target_building = has(type, "building");

@@ -117,8 +117,6 @@ struct AbilityDef {
        root_disables = false, aoe = false;
   bool target_enemy = false, target_friendly = false, target_hero = false, target_basic = false,
        target_building = false, target_tree = false;
-  bool target_custom =
-      false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
   bool target_ally_self = false;  // of its own side it is aimed at its caster alone (Eul's)
   bool blinks_to_target = false;  // to another unit than its caster (Blink Strike)
   bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false,

@@ -32,9 +32,7 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int un
   if (!u.visible || u.hp <= 0) return false;
   if (u.status & (kBanished | kUntargetable)) return false;
   const bool friendly = u.side == Side::Own;
-  if (friendly ? !(ability.target_friendly || ability.target_custom)
-               : !(ability.target_enemy || ability.target_custom))
-    return false;
+  if (friendly ? !ability.target_friendly : !ability.target_enemy) return false;
   if (friendly && ability.target_ally_self && unit != caster) return false;
   if (ability.blinks_to_target && unit == caster) return false;
   if (friendly && (u.status & kSpellImmune) && !ability.target_immune_allies) return false;
@@ -45,12 +43,12 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int un
     return false;
   switch (u.kind) {
     case UnitKind::Hero:
-      return ability.target_hero || ability.target_custom;
+      return ability.target_hero;
     case UnitKind::LaneCreep:
     case UnitKind::Neutral:
     case UnitKind::Roshan:
     case UnitKind::Summon:
-      return ability.target_basic || ability.target_custom;
+      return ability.target_basic;
     case UnitKind::Courier:
     case UnitKind::Ward:
       return false;
