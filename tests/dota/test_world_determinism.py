@@ -235,7 +235,8 @@ def test_snapshot_with_negative_turn_rate_is_refused(new_world: Any) -> None:
 
 @pytest.mark.parametrize(("at", "layout", "value"), [
     (0, "<d", -1e300), (0, "<d", float("-inf")), (8, "<f", 1e-30),  # its next tick, and the time from one to the next
-    (-20, "<hh20xi8x8x4B", (-1, -1, 0, 3, 1, 0, 8))])  # no ability, of which it yet is a passive
+    (-20, "<hh20xi8x8x4B", (-1, -1, 0, 3, 1, 0, 8)),  # no ability, of which it yet is a passive
+    (-18, "<h", -1)])  # no part of its ability
 def test_modifier_with_invalid_ticks_or_source_is_refused(new_world: Any, at: int, layout: str, value: Any) -> None:
     world = new_world(("viper",), ("nevermore",), seed=3)
     viper, other = (world.hero(hero)["unit"] for hero in (0, 5))

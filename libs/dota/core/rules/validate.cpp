@@ -1,5 +1,6 @@
 #include "rules/validate.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -21,9 +22,10 @@ namespace dota {
 namespace {
 
 constexpr char kMagic[] = "FIVEWRL1";
-constexpr float kFarthest = 100000;   // no place of a game is farther from the middle
-constexpr float kMostTurned = 100;    // radians: a facing is wrapped turn by turn
-constexpr double kMostTicks = 10000;  // that may be due at once, one by one
+constexpr float kFarthest = 100000;      // no place of a game is farther from the middle
+constexpr float kMostTurned = 100;       // radians: a facing is wrapped turn by turn
+constexpr double kMostTicks = 10000;     // that may be due at once, one by one
+constexpr int kMostFrames = 30'000'000;  // of any game: a million seconds, as for game time
 
 constexpr int last_of(UnitKind) { return kUnitKinds - 1; }
 constexpr int last_of(Act) { return static_cast<int>(Act::Dead); }
@@ -136,7 +138,9 @@ class State {
   }
 
   bool counts() const {
-    if (w_.frame < 0 || w_.step_index < 0 || w_.waves < 0 || w_.heroes_per_team > 5) return false;
+    for (const std::int32_t n : {w_.frame, w_.step_index, w_.waves})
+      if (n < 0 || n > kMostFrames) return false;
+    if (w_.heroes_per_team > 5) return false;
     if (w_.units_end < 0 || w_.units_end > kMaxUnits || w_.modifiers_end < 0 || w_.modifiers_end > kMaxModifiers)
       return false;
     if (w_.projectiles_end < 0 || w_.projectiles_end > kMaxProjectiles) return false;
@@ -153,7 +157,7 @@ class State {
     const std::uint64_t none = buildings >= 64 ? 0 : ~0ull << buildings;
     for (std::size_t i = 0; i < w_.tree_regrow.size(); ++i) {
       const bool felled = (w_.nav.felled[i >> 6] >> (i & 63)) & 1u;
-      if (felled && (i >= map_.trees.size() || !w_.nav.ready)) return false;
+      if (felled && i >= map_.trees.size()) return false;
     }
     return !(w_.buildings_standing & none) && !(w_.nav.buildings & none);
   }
@@ -183,13 +187,13 @@ class State {
     if (u.kind == UnitKind::None) return true;
     if (index >= w_.units_end || !within(u.type, t_.units.size()) || u.team > kNeutralTeam) return false;
     if (!within_or_none(u.hero, kMaxHeroes) || (u.kind == UnitKind::Hero) != (u.hero >= 0)) return false;
-    if (u.hero >= 0 && !(w_.heroes[u.hero].unit == w_.handle(u))) return false;
+    if (u.hero >= 0 && !(w_.heroes[u.hero].in_game && w_.heroes[u.hero].unit == w_.handle(u))) return false;
     if (u.hero >= 0 && (u.team != u.hero / 5 || u.loadout != -1)) return false;
     if (!within_or_none(u.lane, 3) || u.tier > 4 || u.building > map_.buildings.size()) return false;
-    if (u.building && u.team >= kTeams) return false;
-    if ((u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Courier || u.kind == UnitKind::Ward) &&
-        u.team >= kTeams)
-      return false;
+    if (is_building(u.kind) != (u.building != 0)) return false;
+    const bool of_a_side =
+        u.building || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Courier || u.kind == UnitKind::Ward;
+    if (of_a_side && u.team >= kTeams) return false;
     if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
     if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.loadout, kMaxLoadouts)) return false;
     if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
@@ -213,9 +217,13 @@ class State {
     if (!within(h.def, t_.heroes.size()) || h.level < 1 || h.level > t_.game->max_level) return false;
     const Unit* u = w_.get(h.unit);
     if (!u || u->hero != index) return false;
-    return h.build_next >= 0 && within_or_none(h.build_insert, t_.items.size()) &&
-           within_or_none(h.recipe, t_.items.size()) && within_or_none(h.secret_wish, t_.items.size()) &&
-           abilities(h.abilities) && items(h.items);
+    // A swap changes an entry of the skill order and the next one.
+    const std::size_t swaps = std::max<std::size_t>(t_.heroes[h.def].skill_build.size(), 1) - 1;
+    if (swaps < 32 && h.skill_swaps >> swaps) return false;
+    if (!within_or_none(h.recipe, t_.items.size()) || (h.recipe >= 0 && t_.items[h.recipe].recipes.empty()))
+      return false;
+    return h.build_next >= 0 && h.passive_ticks >= 0 && within_or_none(h.build_insert, t_.items.size()) &&
+           within_or_none(h.secret_wish, t_.items.size()) && abilities(h.abilities) && items(h.items);
   }
 
   bool loadouts() const {
@@ -240,9 +248,7 @@ class State {
         const Modifier& m = w_.modifiers[k];
         if (k >= w_.modifiers_end || m.owner != static_cast<int>(i)) return false;
         if (!within(m.name, t_.modifiers.size()) || m.damage_type > 3) return false;
-        if (m.node == -1 ? !within_or_none(m.ability, t_.abilities.size()) : !node(m.ability, m.node))
-          return false;
-        if (((m.flags & kModPassive) && m.ability < 0) || !ticks(m.next_tick, m.interval)) return false;
+        if (!node(m.ability, m.node) || !ticks(m.next_tick, m.interval)) return false;
       }
     }
     for (int k = w_.modifier_free; k != -1; k = w_.modifiers[k].next) {
@@ -261,9 +267,7 @@ class State {
       if (p.kind == Projectile::Kind::None) continue;
       if (static_cast<int>(i) >= w_.projectiles_end || p.team > kNeutralTeam) return false;
       if (!lengths(p.speed, p.travelled, p.length, p.w0, p.w1)) return false;
-      if (p.kind == Projectile::Kind::Attack ? !within_or_none(p.ability, t_.abilities.size())
-                                             : !node(p.ability, p.node))
-        return false;
+      if (p.kind == Projectile::Kind::Attack ? p.ability != -1 : !node(p.ability, p.node)) return false;
     }
     for (std::size_t i = w_.areas_end; i < w_.areas.size(); ++i)
       if (w_.areas[i].active) return false;
@@ -282,7 +286,7 @@ class State {
   }
 
   bool cells() const {
-    if (!w_.nav.ready) return true;
+    if (!w_.nav.ready) return false;
     std::array<bool, kMaxUnits> listed{};
     for (std::size_t cell = 0; cell < w_.nav.head.size(); ++cell) {
       int before = -1;
