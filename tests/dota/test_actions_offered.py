@@ -122,6 +122,12 @@ def test_dead_hero_has_noop_and_buyback_only() -> None:
     assert not game.obs["target_mask"][0, 1].any()
 
 
+def test_no_glyph_is_observed_before_the_horn() -> None:
+    game = VecGame(duel(start_seconds=-1.0), 1, seed=1)
+    tower = game.layout.groups["allied_buildings"].start
+    assert field(game, "units", "glyphed")[tower, 0] == field(game, "units", "glyph_timer")[tower, 0] == 0
+
+
 def test_glyph_waits_for_its_time() -> None:
     game = VecGame(duel(), 1, seed=1)
     assert "glyph" not in offered(game)

@@ -54,6 +54,20 @@ def test_protection_order(new_world: Any) -> None:
     assert safe("dota_goodguys_tower2_mid")
 
 
+def test_no_building_can_be_hurt_before_the_horn(new_world: Any) -> None:
+    """Nor attacked: without a glyph, which the team can have only later."""
+    world = new_world(start_s=-1.0)
+    tower, hero = buildings(world)["dota_badguys_tower1_mid"], world.hero(0)["unit"]
+    at = world.unit(tower)
+    world.set_unit(hero, x=at["x"] - 300, y=at["y"])
+    world.step(1)
+    assert world.protected(tower) and not world.can_attack(hero, tower)
+    assert world.damage(hero, tower, 100, "pure") == 0
+    world.step(8)
+    assert world.time > 0 and not world.protected(tower) and world.can_attack(hero, tower)
+    assert world.damage(hero, tower, 100, "pure") == 100
+
+
 def test_the_fort_ends_the_game(new_world: Any) -> None:
     world = new_world()
     world.kill(buildings(world)["dota_badguys_fort"], world.hero(0)["unit"])

@@ -219,6 +219,15 @@ def test_handles_map_back_to_units() -> None:
     assert game.unit_of_bot_handle(ability) is None
 
 
+def test_before_the_horn_towers_are_invulnerable_without_a_glyph() -> None:
+    game = InteractiveGame(duel(start_seconds=-1.0), 1)
+    for horn in (False, True):
+        towers = [u for u in state_of(game, 0).units if "tower1" in u.name]
+        assert towers and {u.is_invulnerable for u in towers} == {not horn}
+        assert not any(m.name == "modifier_fountain_glyph" for tower in towers for m in tower.modifiers)
+        frames(game, 40)
+
+
 def test_glyph_is_a_modifier_of_towers() -> None:
     game = played()
     while not game.order(0, Order("glyph")).ok:

@@ -64,6 +64,8 @@ void derive_map_rules(GameRules& g, const MapData& map) {
 
 bool building_protected(const Context& c, const Unit& b) {
   if (b.building == 0) return false;
+  if (c.world.time < 0)
+    return true;  // recorded world states (data/SOURCES.md): all are invulnerable until the horn
   const GameRules& g = *c.tables.game;
   const std::uint64_t standing = c.world.buildings_standing;
   const std::uint64_t all = g.needs_all[b.building - 1u], any = g.needs_any[b.building - 1u];

@@ -110,7 +110,7 @@ void write_modifiers(WireWriter& out, const BotEye& eye, const Unit& u) {
     });
   }
   const bool fortified = u.team < kTeams && (u.building > 0 || u.kind == UnitKind::LaneCreep);
-  if (!fortified || w.due(w.teams[u.team].glyph_until)) return;
+  if (!fortified || w.teams[u.team].glyph_until <= 0 || w.due(w.teams[u.team].glyph_until)) return;
   out.message(92, [&] {
     out.text(1, "modifier_fountain_glyph");
     out.number(2, 0);

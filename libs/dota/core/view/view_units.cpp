@@ -50,7 +50,8 @@ void fill_unit(const Context& c, const Unit& u, SeenUnit& s) {
   s.act_left = timed ? left(u.act_until, w.time) : 0;
   s.shrine_cooldown = u.kind == UnitKind::Shrine ? left(u.shrine_ready, w.time) : 0;
   const bool fortified = u.team < kTeams && (u.building > 0 || u.kind == UnitKind::LaneCreep);
-  s.glyph_left = fortified ? left(w.teams[u.team].glyph_until, w.time) : 0;
+  const float glyph_until = fortified ? w.teams[u.team].glyph_until : 0;
+  s.glyph_left = glyph_until > 0 ? left(glyph_until, w.time) : 0;
   if (s.glyph_left > 0) s.status |= kGlyphed;
   const bool swinging = u.act == Act::AttackWindup || u.act == Act::AttackBackswing;
   s.attacking = u.alive && (swinging || (s.since_attack < u.attack_interval && w.get(u.attack_target)));

@@ -32,7 +32,8 @@ constexpr int kStocked = 5, kStockSeen = 4;
 
 struct TeamState {
   Handle courier, fort;
-  float courier_respawn = 0, glyph_ready = 0, glyph_until = 0, courier_seen[kTeams] = {-99, -99};
+  float courier_respawn = 0, glyph_ready = 0, courier_seen[kTeams] = {-99, -99};
+  float glyph_until = 0;  // game time; 0: it was never used
   std::uint8_t kills = 0, towers_lost = 0;
   std::uint8_t super_melee = 0, super_ranged = 0;  // bit per lane
   bool megas = false;
