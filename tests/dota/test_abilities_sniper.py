@@ -104,6 +104,17 @@ def test_take_aim_passive_and_active(arena: Arena) -> None:
     assert arena.world.unit(a)["attack_range"] - plain == pytest.approx(400)  # used up by the attack
 
 
+@pytest.mark.parametrize("start", [-90.0, 0.0])
+def test_a_charge_of_shrapnel_comes_back(new_world: Any, data: dict[str, Any], start: float) -> None:
+    """Before the horn as well as after it."""
+    arena = Arena(new_world(("sniper",), start_s=start), data)
+    arena.teach(0, "sniper_shrapnel", 1)
+    (restored,) = arena.special("sniper_shrapnel", "charge_restore_time")
+    for seconds, charges in ((0.2, 0), (restored - 1, 0), (1.5, 1)):
+        arena.seconds(seconds)
+        assert arena.world.ability(0, "sniper_shrapnel")["charges"] == charges
+
+
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_assassinate(arena: Arena, level: int) -> None:
     a, b = arena.unit(0), arena.unit(5)

@@ -26,7 +26,7 @@ void restore_charges(Context& c, HeroState& h, const Unit& u) {
     const int most = charge_limit(c, u, a, s.level);
     if (s.charges >= most) {
       s.next_charge = 0;
-    } else if (s.next_charge <= 0) {
+    } else if (s.next_charge == 0) {  // before the horn a time is below 0
       s.next_charge = w.time + charge_restore(c, u, a, s.level);
     } else if (w.due(s.next_charge)) {
       ++s.charges;

@@ -12,8 +12,8 @@ struct AbilityState {
   std::int16_t id = -1;  // Tables::abilities
   std::int8_t level = 0, charges = 0, stacks = 0;
   bool autocast = false, toggled = false;
-  float ready = -999;  // game time
-  float next_charge = 0;
+  float ready = -999;     // game time
+  float next_charge = 0;  // game time; 0: none is under way
 };
 struct ItemState {
   std::int16_t id = -1;  // Tables::items
