@@ -119,6 +119,21 @@ def test_units_spawned_only_by_the_game_are_refused(new_world: Any, unit: str, t
         new_world().spawn(unit, team, 0, 0)
 
 
+def test_a_ward_ends_before_the_horn(new_world: Any, data: dict[str, Any]) -> None:
+    lasts = data["rules"]["rules"]["wards"]["observer"]["life_s"]
+    world = new_world(("lion",), start_s=-lasts - 60)
+    world.clear_items(0)
+    world.give_item(0, "item_ward_observer", 1)
+    hero = world.hero(0)["unit"]
+    world.set_unit(hero, x=CENTRE[0], y=CENTRE[1])
+    world.step(1)
+    world.order(hero, "cast_point", x=CENTRE[0] + 100, y=CENTRE[1], slot=world.ability(0, "item_ward_observer")["slot"])
+    world.step(15)
+    assert world.units("ward")
+    world.step(int(7.5 * lasts))
+    assert not world.units("ward") and world.time < 0
+
+
 def test_spawned_unit_takes_no_slot_freed_in_its_frame(new_world: Any) -> None:
     """A golem's shards spawn inside the loop that killed it, which may still visit the freed slots. They are reused
     from the next frame on."""

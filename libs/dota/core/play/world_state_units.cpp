@@ -251,7 +251,7 @@ void write_unit(WireWriter& out, const BotEye& eye, const Unit& u) {
   out.real(117, u.magic_resist);
   out.real(118, u.evasion);
   if (u.hero >= 0) write_hero(out, eye, u);
-  if (u.expires > 0) out.real(130, std::max(u.expires - w.time, 0.0f));
+  if (u.expires != 0) out.real(130, std::max(u.expires - w.time, 0.0f));
   if (u.kind == UnitKind::Courier) out.flag(140, u.type == eye.c.tables.game->flying_courier_unit);
   if (u.kind != UnitKind::Shrine) return;
   out.real(150, std::max(u.shrine_ready - w.time, 0.0f));

@@ -55,7 +55,7 @@ void unit_frame(Context& c, Unit& u) {
   if (u.stats_dirty) refresh_stats(c, u);
   regenerate(u);
   run_order(c, u);
-  if (u.alive && u.expires > 0 && w.due(u.expires)) remove_unit(c, u);
+  if (u.alive && u.expires != 0 && w.due(u.expires)) remove_unit(c, u);
 }
 
 void units_frame(Context& c) {
