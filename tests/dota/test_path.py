@@ -17,6 +17,11 @@ def cell(p: tuple[float, float]) -> tuple[int, int]:
     return int((p[0] - LOW) // CELL), int((p[1] - LOW) // CELL)
 
 
+def place(world: Any, unit: int) -> tuple[float, float]:
+    u = world.unit(unit)
+    return u["x"], u["y"]
+
+
 @pytest.mark.parametrize("team", [0, 1])
 @pytest.mark.parametrize("lane", [0, 1, 2])
 def test_lanes_are_walked_from_spawn_to_the_enemy_base(
@@ -86,6 +91,22 @@ def reachable(core: Any, tables: Any, goal: tuple[int, int]) -> bool:
         if (grown == seen).all():
             return bool(seen[goal[1], goal[0]])
         seen = grown
+
+
+@pytest.mark.parametrize("start", [-60.0, 0.0])
+def test_a_unit_that_jumped_does_not_go_back_to_its_path(new_world: Any, start: float) -> None:
+    """It was on its way round a corner: from where it stands now the goal lies straight ahead."""
+    world = new_world(start_s=start)
+    hero, goal = world.hero(0)["unit"], (-4907, 4719)
+    world.set_unit(hero, x=-5227, y=5560)
+    world.step(1)
+    world.order(hero, "move", x=goal[0], y=goal[1])
+    world.step(6)
+    world.set_unit(hero, x=-5200, y=4781)
+    for _ in range(6):
+        before = math.dist(place(world, hero), goal)
+        world.step(1)
+        assert math.dist(place(world, hero), goal) < before
 
 
 def test_turning_takes_its_time(tables: Any, ground: Any) -> None:

@@ -5,6 +5,7 @@
 
 #include "map/map_data.hpp"
 #include "map/nav.hpp"
+#include "map/path.hpp"
 #include "map/spatial.hpp"
 #include "world/world.hpp"
 
@@ -98,7 +99,7 @@ void touch_unit(World& w, int unit) { w.nav.stale[unit >> 6] |= 1ull << (unit & 
 
 void place_unit(World& w, Unit& u, Vec2 p) {
   u.pos = p;
-  u.path_until = -1;
+  u.path_until = u.path == kNoPath ? -1 : std::min(-1.0f, w.time);  // a path from elsewhere: before the horn, too
   if (w.nav.ready) relist_unit(w, w.handle(u).index);
 }
 
