@@ -321,6 +321,16 @@ def test_1v1_ends_with_two_deaths_or_the_tower(new_world: Any) -> None:
     assert world.winner == 2
 
 
+def test_1v1_in_which_both_die_last_in_one_frame_is_a_draw(new_world: Any) -> None:
+    world = new_world(mode_1v1_mid=True, kills_to_win=1)
+    a, b = world.hero(0)["unit"], world.hero(5)["unit"]
+    world.kill(b, a)
+    world.kill(a, b)
+    world.step()
+    assert world.winner == 3
+    assert world.hero(0)["signals"]["win"] == world.hero(5)["signals"]["win"] == 0
+
+
 def test_time_out_is_a_draw(new_world: Any) -> None:
     world = new_world(max_game_s=1.0)
     world.step(20)

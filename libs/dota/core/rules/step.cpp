@@ -70,17 +70,18 @@ void units_frame(Context& c) {
 void check_end(Context& c) {
   World& w = c.world;
   if (w.winner != Winner::None) return;
-  if (c.settings.kills_to_win > 0)
-    for (int team = 0; team < kTeams; ++team) {
-      int deaths = 0;
-      for (int i = team * 5; i < team * 5 + 5; ++i)
-        deaths += w.heroes[i].deaths;
-      if (deaths >= c.settings.kills_to_win) {
-        w.winner = team == kRadiant ? Winner::Dire : Winner::Radiant;
-        return;
-      }
-    }
-  if (w.time >= c.settings.max_game_s) w.winner = Winner::Draw;
+  const auto beaten = [&](int team) {
+    if (c.settings.kills_to_win == 0) return false;
+    int deaths = 0;
+    for (int i = team * 5; i < team * 5 + 5; ++i)
+      deaths += w.heroes[i].deaths;
+    return deaths >= c.settings.kills_to_win;
+  };
+  const bool radiant = beaten(kRadiant), dire = beaten(kDire);
+  if (radiant != dire)
+    w.winner = radiant ? Winner::Dire : Winner::Radiant;
+  else if (radiant || w.time >= c.settings.max_game_s)  // both in one frame, or neither in time
+    w.winner = Winner::Draw;
 }
 
 void run_frame(Context& c) {
