@@ -135,7 +135,11 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.mana_cost = numbers(n, "mana_cost");
   read_changes(n, a);
   if (const Node* specials = n.find("specials"))
-    if (const Node* range = specials->find("cast_range_enemy")) a.cast_range_enemy = numbers(*range, "v").at(0);
+    if (const Node* range = specials->find("cast_range_enemy")) {
+      const std::vector<float> v = numbers(*range, "v");
+      if (v.empty()) throw std::runtime_error("special 'cast_range_enemy' has no values");
+      a.cast_range_enemy = v.front();
+    }
   a.free_on_self = n.num("free_on_self", 0) > 0;
   const Node* shared = n.find("shared_cooldown");
   if (shared && shared->is(Node::Type::String)) a.shared_cooldown = cooldown_group(t, shared->string);

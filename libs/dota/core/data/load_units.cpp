@@ -123,8 +123,11 @@ TalentDef read_talent(const Node& n, const Tables& t) {
   for (const auto& [k, v] : n.at("values").object)
     d.values.emplace_back(k, static_cast<float>(v.number));
   if (const Node* a = n.find("affects"))
-    for (const Node& pair : a->list)
-      d.affects.emplace_back(index_of(t.ability_index, pair.list.at(0).string, "ability"), pair.list.at(1).string);
+    for (const Node& pair : a->list) {
+      if (pair.list.size() != 2)
+        throw std::runtime_error("talents: '" + d.name + "': 'affects' is not a list of [ability, special] pairs");
+      d.affects.emplace_back(index_of(t.ability_index, pair.list[0].string, "ability"), pair.list[1].string);
+    }
   if (const Node* e = n.find("effects")) d.effects = *e;
   return d;
 }
@@ -204,6 +207,7 @@ void load_heroes(const Node& heroes, Tables& t) {
       if (h.abilities.size() > 6) throw std::runtime_error("more than 6 abilities");
       for (const Node& talent : n.at("talents").list)
         h.talents.push_back(read_talent(talent, t));
+      if (h.talents.size() > 8) throw std::runtime_error("more than 8 talents");
       for (const Node& s : n.at("skill_build").list)
         h.skill_build.push_back(skill_entry(s, h, t));
       const Node& items = n.at("item_build");
@@ -237,6 +241,8 @@ void load_camp_sets(const Node& units, Tables& t) {
       of_tier.push_back(std::move(ids));
     }
     if (of_tier.empty()) throw std::runtime_error(std::string("neutral_camp_sets: '") + tier + "' is empty");
+    if (of_tier.size() > 127)  // Camp::last_set
+      throw std::runtime_error(std::string("neutral_camp_sets: '") + tier + "' has more than 127 sets");
     t.camp_sets.push_back(std::move(of_tier));
   }
 }

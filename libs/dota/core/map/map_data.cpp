@@ -92,8 +92,11 @@ void tree_cells(const MapTree& tree, F&& f) {
 }
 
 void read_trees(const Node& map, MapData& m) {
-  for (const Node& n : map.at("trees").list)
-    m.trees.push_back({point(n, "trees"), static_cast<std::int8_t>(n.list.at(2).number)});
+  for (const Node& n : map.at("trees").list) {
+    const Vec2 at = point(n, "trees");
+    if (n.list.size() != 3) throw std::runtime_error("key 'trees': a tree is not a list of x, y and ground level");
+    m.trees.push_back({at, static_cast<std::int8_t>(n.list[2].number)});
+  }
   if (m.trees.size() > kMaxTrees) throw std::runtime_error("key 'trees' has more entries than a world holds");
   std::vector<std::uint16_t> count(kCells, 0);
   for (const MapTree& t : m.trees)
@@ -122,6 +125,10 @@ void read_buildings(const Node& map, MapData& m, const Tables& t) {
       b.unit = index_of(t.unit_index, n.str("unit"), "unit");
       b.pos = xy(n);
       b.bounds = n.num("bounds");
+      if (b.kind == UnitKind::Tower && (b.tier < 1 || b.tier > 4))
+        throw std::runtime_error("key 'tier' is " + std::to_string(b.tier) + ", towers have 1 to 4");
+      if (b.kind == UnitKind::Barracks && b.lane == Lane::None)
+        throw std::runtime_error("key 'lane' is not top, mid or bot");
       m.buildings.push_back(std::move(b));
     });
   if (m.buildings.size() > 64) throw std::runtime_error("key 'buildings' has more than 64 entries");
@@ -232,10 +239,13 @@ std::vector<int> decode_runs(const Node& runs, std::size_t cells, const std::str
   out.reserve(cells);
   if (runs.list.size() % 2) throw std::runtime_error("grid '" + name + "' has a value without a count");
   for (std::size_t i = 0; i < runs.list.size(); i += 2) {
-    const double count = runs.list[i + 1].number;
-    if (count < 0 || static_cast<double>(out.size()) + count > static_cast<double>(cells))
+    const double value = runs.list[i].number, count = runs.list[i + 1].number;
+    // Written so that NaN is refused.
+    if (!(value >= -128 && value <= 255))
+      throw std::runtime_error("grid '" + name + "' has a value that is not from -128 to 255");
+    if (!(count >= 0 && static_cast<double>(out.size()) + count <= static_cast<double>(cells)))
       throw std::runtime_error("grid '" + name + "' has more cells than the map");
-    out.insert(out.end(), static_cast<std::size_t>(count), static_cast<int>(runs.list[i].number));
+    out.insert(out.end(), static_cast<std::size_t>(count), static_cast<int>(value));
   }
   if (out.size() != cells) throw std::runtime_error("grid '" + name + "' has fewer cells than the map");
   return out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <stdexcept>
 
 namespace dota {
 
@@ -66,7 +67,7 @@ void find_main_part(const MapData& map, Routes& r) {
           if (open_at_start(map, c.x + x, c.y + y)) start = (c.y + y) * kGrid + c.x + x;
     if (start >= 0) break;
   }
-  if (start < 0) return;
+  if (start < 0) throw std::runtime_error("key 'buildings': no fountain stands near open ground");
   std::vector<int> queue{start};
   r.nearest_main[start] = start;
   for (std::size_t i = 0; i < queue.size(); ++i)

@@ -1,7 +1,6 @@
 #include "world/game_rules.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -14,15 +13,17 @@ const Node& block(const Rules& rules, const char* name) {
   return (inner ? *inner : rules.root).at(name);
 }
 
-float item_num(const Node& list, std::size_t i) {
-  if (i >= list.list.size()) throw std::runtime_error("rules.json: a list is too short");
+// Number i of the list at a key, which errors name.
+float item_num(const Node& list, std::size_t i, const std::string& key) {
+  if (i >= list.list.size() || !list.list[i].is(Node::Type::Number))
+    throw std::runtime_error("key '" + key + "' lacks a number at place " + std::to_string(i) + " of a list");
   return static_cast<float>(list.list[i].number);
 }
 
-Steps steps(const Node& list) {
+Steps steps(const Node& n, const char* key) {
   Steps s;
-  for (const Node& pair : list.list)
-    s.at.emplace_back(item_num(pair, 0), static_cast<int>(item_num(pair, 1)));
+  for (const Node& pair : n.at(key).list)
+    s.at.emplace_back(item_num(pair, 0, key), static_cast<int>(item_num(pair, 1, key)));
   return s;
 }
 
@@ -68,9 +69,9 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   g.deny_denier_gold_frac = xp.num("deny_denier_gold_pct") / 100;
   if (const Node* c1 = xp.find("hero_kill_c1"); c1 && c1->is(Node::Type::List)) {
     const Node& c2 = xp.at("hero_kill_c2");
-    for (std::size_t i = 0; i < c1->list.size(); ++i) {
-      g.hero_xp_c1.push_back(item_num(*c1, i));
-      g.hero_xp_c2.push_back(item_num(c2, i));
+    for (std::size_t i = 0; i < 5; ++i) {  // by number of heroes
+      g.hero_xp_c1.push_back(item_num(*c1, i, "hero_kill_c1"));
+      g.hero_xp_c2.push_back(item_num(c2, i, "hero_kill_c2"));
     }
   } else {
     const Node& kill = xp.at("hero_kill");
@@ -89,17 +90,19 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   const Node& kill = gold.at("hero_kill_last_hit");
   g.kill_base = kill.num("base");
   g.kill_per_level = kill.num("per_victim_level");
-  for (const auto& [key, value] : gold.at("streak_bonus").object)
-    if (const int n = std::stoi(key); n >= 0 && n < 11) g.streak_gold[n] = static_cast<float>(value.number);
+  for (std::size_t n = 3; n < g.streak_gold.size(); ++n)
+    g.streak_gold[n] = gold.at("streak_bonus").num(std::to_string(n));
   g.first_blood = gold.num("first_blood_bonus");
   const Node& area = gold.at("hero_kill_area");
   g.area_radius = area.num("radius");
   for (std::size_t n = 0; n < 5; ++n) {
-    g.area[n] = {item_num(area.at("by_n").list.at(n), 0), item_num(area.at("by_n").list.at(n), 1)};
-    g.victim_rank[n] = item_num(area.at("victim_rank_factor"), n);
+    const std::vector<Node>& by_n = area.at("by_n").list;
+    if (by_n.size() <= n) throw std::runtime_error("key 'by_n' has not 5 entries");
+    g.area[n] = {item_num(by_n[n], 0, "by_n"), item_num(by_n[n], 1, "by_n")};
+    g.victim_rank[n] = item_num(area.at("victim_rank_factor"), n, "victim_rank_factor");
     const Node& ranks = area.at("killer_rank_factor").at(std::to_string(n + 1));
     for (std::size_t k = 0; k <= n; ++k)
-      g.killer_rank[n][k] = item_num(ranks, k);
+      g.killer_rank[n][k] = item_num(ranks, k, "killer_rank_factor");
   }
   const Node& comeback = area.at("comeback_factor");
   g.comeback_frac = comeback.num("share_of_victim_networth");
@@ -124,9 +127,9 @@ void read_creeps_part(GameRules& g, const Rules& r, const Tables& t) {
   const Node& creeps = block(r, "lane_creeps");
   g.wave_first = creeps.num("first_wave_s");
   g.wave_every = creeps.num("interval_s");
-  g.melee_count = steps(creeps.at("melee_per_wave"));
-  g.ranged_count = steps(creeps.at("ranged_per_wave"));
-  g.siege_count = steps(creeps.at("siege_per_wave"));
+  g.melee_count = steps(creeps, "melee_per_wave");
+  g.ranged_count = steps(creeps, "ranged_per_wave");
+  g.siege_count = steps(creeps, "siege_per_wave");
   g.siege_nth = static_cast<int>(creeps.num("siege_every_nth_wave"));
   g.siege_first = creeps.num("siege_first_s");
   g.upgrade_every = creeps.num("upgrade_interval_s");
@@ -166,7 +169,7 @@ void read_buildings_part(GameRules& g, const Rules& r) {
   g.armor_per_enemy_hero = tower.num("extra_armor_per_enemy_hero");
   const Node& b = block(r, "buildings");
   for (std::size_t tier = 1; tier < 5; ++tier)
-    g.tower_team_gold[tier] = item_num(b.at("tower_team_gold_by_tier"), tier - 1);
+    g.tower_team_gold[tier] = item_num(b.at("tower_team_gold_by_tier"), tier - 1, "tower_team_gold_by_tier");
   g.tower_last_hit = b.num("tower_last_hit_gold_avg");
   g.rax_team_gold[0] = b.at("barracks_team_gold").num("melee");
   g.rax_team_gold[1] = b.at("barracks_team_gold").num("ranged");
@@ -277,7 +280,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.shop_radius = block(r, "inventory").at("shops").num("radius");
   const Node& teleport = block(r, "teleport");
   for (std::size_t k = 0; k < teleport.at("repeat_channel_s").list.size(); ++k)
-    g.repeat_channel.push_back(item_num(teleport.at("repeat_channel_s"), k));
+    g.repeat_channel.push_back(item_num(teleport.at("repeat_channel_s"), k, "repeat_channel_s"));
   g.repeat_window = teleport.num("repeat_window_s");
   g.boots_delay_scroll = teleport.num("boots_adds_to_scroll_cooldown_s");
   g.cleave_pierces_armor = flag(block(r, "combat"), "cleave_pierces_armor");
