@@ -164,10 +164,7 @@ void read_recipe(const Node& items, const Node& n, const std::string& name, Item
       else
         parts.push_back(index_of(t.item_index, part.string, "item"));
     }
-    if (itself) {
-      d.consumed_recharge = true;
-      continue;
-    }
+    if (itself) continue;  // bought again for its charges, which the game does not play
     if (d.recipes.empty()) d.recipe_cost += papers;
     d.recipes.push_back(std::move(parts));
   }

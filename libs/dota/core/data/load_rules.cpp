@@ -73,7 +73,6 @@ void load_rules(const Node& rules, Tables& t) {
     r.xp_for_level = array_of<25>(n, "total_for_level");
     r.xp_radius = n.num("share_radius");
     r.deny_enemy_xp_frac = n.num("deny_enemy_share_pct") / 100.0f;
-    r.deny_gold_frac = n.num("deny_denier_gold_pct") / 100.0f;
   });
   block("respawn", [&](const Node& n) { r.respawn_s = array_of<25>(n, "by_level"); });
   block("gold", [&](const Node& n) {

@@ -150,9 +150,9 @@ struct ItemDef {
        side_shop = false, sold_secretly = false, excluded = false,  // secret_shop: sold nowhere else
       counts_once = false;                                          // a second one gives nothing (Wind Lace)
   int recipe_cost = 0, base_level = 1;  // base_level: rank at which its active runs (Dagon)
-  bool sellable = true, droppable = true, consumed_recharge = false;  // last: buying it again adds its charges
-  std::vector<std::vector<int>> recipes;                              // alternatives of component item indices
-  int ability = -1;  // Tables::abilities index of its effects; -1 when it has none
+  bool sellable = true, droppable = true;
+  std::vector<std::vector<int>> recipes;  // alternatives of component item indices
+  int ability = -1;                       // Tables::abilities index of its effects; -1 when it has none
   std::vector<std::pair<Stat, float>> stats;
 };
 
@@ -167,7 +167,7 @@ struct Rules {
   float as_min, as_max, ms_min, ms_max, action_angle_rad, uphill_miss_pct;
   float deny_creep_frac, deny_tower_frac, deny_hero_frac;
   std::array<float, 25> xp_for_level, respawn_s;
-  float xp_radius, deny_enemy_xp_frac, deny_gold_frac;
+  float xp_radius, deny_enemy_xp_frac;
   float start_gold, passive_gold, passive_every_s;
   float tree_regrow_s;
 };

@@ -165,7 +165,7 @@ void apply_command(Context& c, HeroState& h, const Command& cmd) {
   if (cmd.action >= static_cast<int>(defs.size())) return;
   Unit* u = c.world.get(h.unit);
   if (cmd.action == kBuyback) {
-    if ((!u || !u->alive) && c.settings.buyback && can_buyback(c, h)) buyback(c, h);
+    buyback(c, h);
     return;
   }
   if (!u || !u->alive) return;

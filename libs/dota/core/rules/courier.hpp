@@ -1,4 +1,4 @@
-// What a person has the courier do (courier.cpp); items.hpp has what it does by itself.
+// Couriers: what they do by themselves, and what a person has them do.
 #pragma once
 
 #include "world/refusal.hpp"

@@ -5,7 +5,7 @@
 
 namespace dota {
 
-void heroes_frame(Context& c);  // respawn, passive gold, skill build, purchases, item swap, charges
+void heroes_frame(Context& c);  // respawn, gold, charges, purchases, items; shop stocks and items on the ground
 bool buyback(Context& c, HeroState& h);
 bool can_buyback(const Context& c, const HeroState& h);
 float buyback_cost(const Context& c, const HeroState& h);

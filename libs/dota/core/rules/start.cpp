@@ -16,17 +16,11 @@
 #include "rules/lineup.hpp"
 #include "rules/step.hpp"
 #include "world/events.hpp"
+#include "world/fingerprint.hpp"
 #include "world/game_rules.hpp"
 
 namespace dota {
 namespace {
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64: neighbouring seeds start far apart
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
 
 float gaussian(Rng& rng) {
   const float a = std::max(1e-7f, rng.uniform()), b = rng.uniform();
@@ -174,7 +168,7 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
   const GameSettings& s = c.settings;
   new (&w) World();
   w.seed = seed;
-  w.rng.state = mix(seed);
+  w.rng.state = splitmix(seed);  // neighbouring seeds start far apart
   w.time = s.start_s;
   w.heroes_per_team = static_cast<std::uint8_t>(s.heroes_per_team);
   w.next_wave = g.wave_first;

@@ -1,4 +1,4 @@
-// A game's start, its timesteps and the checksum of its state.
+// A game's start and its timesteps.
 #pragma once
 
 #include <array>

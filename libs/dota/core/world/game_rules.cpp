@@ -255,7 +255,6 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.roshan_xp_min = roshan.num("xp_per_min");
   g.roshan_team_gold = roshan.num("team_gold_each");
   g.roshan_as = roshan.num("attack_speed_bonus");
-  g.roshan_mr = roshan.num("magic_resist_pct");
   g.roshan_status_res = roshan.num("status_resist_pct");
   g.aegis_expires = roshan.num("aegis_expires_s");
   for (std::size_t k = 0; k < 3; ++k)

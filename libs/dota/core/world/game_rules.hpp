@@ -100,8 +100,7 @@ struct GameRules {
   float neutral_first = 0, neutral_every = 0, neutral_chase = 0, neutral_acquire = 0;
   bool neutral_sleep = true, neutral_not_twice = true;
   float roshan_first = 0, roshan_min = 0, roshan_max = 0, roshan_hp_min = 0, roshan_armor_min = 0,
-        roshan_dmg_min = 0, roshan_xp_min = 0, roshan_team_gold = 0, roshan_as = 0, roshan_mr = 0,
-        roshan_status_res = 0;
+        roshan_dmg_min = 0, roshan_xp_min = 0, roshan_team_gold = 0, roshan_as = 0, roshan_status_res = 0;
   std::array<std::vector<int>, 3> roshan_drops;  // items by first, second, later kill
   int aegis_item = -1, roshan_unit = -1;
   float ward_gold = 0, ward_gold_min = 0, ward_xp = 0, ward_xp_min = 0;

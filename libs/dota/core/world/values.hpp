@@ -31,7 +31,7 @@ struct Handle {
   friend bool operator==(Handle a, Handle b) { return a.index == b.index && a.generation == b.generation; }
 };
 
-// Counter-free, splittable, 8 bytes of state: every random draw of a game comes from World::rng.
+// Random numbers (PCG32) from 8 bytes of state. All of a game come from World::rng.
 struct Rng {
   std::uint64_t state = 0x9E3779B97F4A7C15ull;
   std::uint32_t next() {  // PCG-XSH-RR 64/32
