@@ -177,10 +177,10 @@ void check_recipes(const Tables& t) {
     const auto met = std::find(way.begin(), way.end(), item);
     const std::string& name = t.items[item].name;
     if (met != way.end()) {
-      std::string told;
+      std::string circle;
       for (auto at = met; at != way.end(); ++at)
-        told += t.items[*at].name + " needs ";
-      throw std::runtime_error(name + ": key 'recipe' goes in a circle: " + told + name);
+        circle += t.items[*at].name + " needs ";
+      throw std::runtime_error(name + ": key 'recipe' goes in a circle: " + circle + name);
     }
     way.push_back(item);
     for (const auto& recipe : t.items[item].recipes)
@@ -195,7 +195,7 @@ void check_recipes(const Tables& t) {
 // Boots, and what is built from them: their speed does not stack with another pair's.
 bool built_from_boots(const Node& items, const std::string& name, int depth = 0) {
   if (name == "item_boots") return true;
-  if (depth > kDeepestRecipe) return false;  // a circle: check_recipes() tells of it
+  if (depth > kDeepestRecipe) return false;  // a circle: check_recipes() refuses it
   const Node* n = items.at("items").find(name);
   const Node* recipe = n ? n->find("recipe") : nullptr;
   if (!recipe) return false;

@@ -19,7 +19,7 @@ constexpr double kLongest = 100'000;   // seconds: a day
 constexpr double kSoonest = 0.01;      // seconds: the shortest period
 constexpr double kMost = 1'000'000;    // hit points, gold, experience
 
-// Units and heroes, who call some of them otherwise.
+// Units and heroes: heroes.json has other names for some of them.
 constexpr Range kBodies[] = {{"hp", 1, kMost},
                              {"base_hp", 1, kMost},
                              {"mana", 0, kMost},
@@ -105,7 +105,7 @@ constexpr Range kRules[] = {{"time.day_length_s", kSoonest, kLongest},
                             {"teleport.free_scrolls_at_start", 0, 100},
                             {"trees.regrow_s", 0, kLongest}};
 
-std::string told(double number) {
+std::string text_of(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", number);
   return text;
@@ -123,8 +123,8 @@ void check(const Node& n, const Range& range) {
     check(each, range);
   // Written so that NaN is refused.
   if (n.is(Node::Type::Number) && !(n.number >= range.least && n.number <= range.most))
-    throw std::runtime_error("key '" + std::string(range.key) + "' is " + told(n.number) + ", not from " +
-                             told(range.least) + " to " + told(range.most));
+    throw std::runtime_error("key '" + std::string(range.key) + "' is " + text_of(n.number) + ", not from " +
+                             text_of(range.least) + " to " + text_of(range.most));
 }
 
 template <std::size_t N>
@@ -136,8 +136,8 @@ void check_each(const Node& n, const Range (&ranges)[N]) {
 void check_order(const Node& n, const char* low, const char* high) {
   const Node *least = at_path(n, low), *most = at_path(n, high);
   if (least && most && least->number > most->number)
-    throw std::runtime_error("key '" + std::string(low) + "' is " + told(least->number) + ", more than '" + high +
-                             "', " + told(most->number));
+    throw std::runtime_error("key '" + std::string(low) + "' is " + text_of(least->number) + ", more than '" +
+                             high + "', " + text_of(most->number));
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ void step_signals(Context& c) {
   for (HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u) continue;
-    // A death is the loss of the health that was left; the mana of the dead is not told, and respawn() starts both
-    // again, so that coming back is worth nothing.
+    // A death is the loss of the health that was left; the mana of the dead is not measured, and respawn() starts
+    // both again, so that coming back is worth nothing.
     const float hp = u->alive ? std::clamp(u->hp / std::max(1.0f, u->max_hp), 0.0f, 1.0f) : 0.0f;
     signal(h, Signal::Health, health_worth(hp) - health_worth(h.prev_hp_frac));
     h.prev_hp_frac = hp;

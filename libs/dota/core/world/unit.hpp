@@ -148,7 +148,7 @@ struct alignas(64) Unit {
 
   float shrine_ready = 0, shrine_until = 0;   // shrines: usable from; healing until
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
-  float credited = 1;                         // buildings: health fraction already told as signals
+  float credited = 1;                         // buildings: share of health that signals have counted
   float died_at = 0;
   // Camps' creeps, indices into World::heroes: who drew them out of their camp, until they are back; whose stack
   // they are.
