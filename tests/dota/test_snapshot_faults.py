@@ -53,6 +53,12 @@ def test_hero_that_cannot_be_played_on_is_refused(world: Any, tables: Any, at: i
     refused(world, saved, hero_at(world, saved) + at, layout, was, number, "(hero 0|unit)")
 
 
+def test_hero_whose_ability_is_an_item_is_refused(world: Any, tables: Any) -> None:
+    names, saved = list(tables.abilities), bytearray(world.snapshot())
+    was, value = (names.index(name) for name in ("sniper_shrapnel", "item_courier"))
+    refused(world, saved, hero_at(world, saved) + 68, "<h", was, value, "hero 0")
+
+
 def test_building_without_a_place_on_the_map_is_refused(world: Any) -> None:
     tower = next(u for u in world.units("tower") if u["team"] == 1)
     saved = bytearray(world.snapshot())

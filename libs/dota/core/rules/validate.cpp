@@ -101,7 +101,8 @@ class State {
     for (std::size_t i = 0; i < w_.heroes.size(); ++i)
       if (!hero(static_cast<int>(i), w_.heroes[i]))
         return "hero " + std::to_string(i) + " refers to something that does not exist";
-    if (!loadouts()) return "a set of ability and item slots has no owner, or more than one";
+    if (!loadouts())
+      return "a set of ability and item slots has no owner, more than one, or one that cannot have it";
     if (!modifiers())
       return "a modifier is in no list, in two, ticks without end, or refers to something that does not exist";
     if (!effects())
@@ -114,9 +115,12 @@ class State {
   bool node(int ability, int n) const {
     return within(ability, t_.abilities.size()) && within(n, t_.abilities[ability].program.nodes.size());
   }
+  bool of_item(int ability) const { return ability >= 0 && t_.abilities[ability].is_item >= 0; }
+  // Items change their side's state: what belongs to no side has none, and no effect of one.
+  bool sided(int team, int ability) const { return team < kTeams || (team == kNeutralTeam && !of_item(ability)); }
   bool abilities(const std::array<AbilityState, kAbilitySlots>& list) const {
     for (const AbilityState& a : list)
-      if (!within_or_none(a.id, t_.abilities.size()) || a.level < 0 || a.level > 25) return false;
+      if (!within_or_none(a.id, t_.abilities.size()) || of_item(a.id) || a.level < 0 || a.level > 25) return false;
     return true;
   }
   template <std::size_t N>
@@ -229,7 +233,11 @@ class State {
   bool loadouts() const {
     std::array<int, kMaxLoadouts> owners{};
     for (const Unit& u : w_.units)
-      if (u.kind != UnitKind::None && u.loadout >= 0) ++owners[u.loadout];
+      if (u.kind != UnitKind::None && u.loadout >= 0) {
+        ++owners[u.loadout];
+        for (const ItemState& i : w_.loadouts[u.loadout].items)
+          if (u.team >= kTeams && i.id >= 0) return false;
+      }
     for (std::size_t k = 0; k < owners.size(); ++k)
       if (owners[k] != (w_.loadouts[k].used ? 1 : 0) || !abilities(w_.loadouts[k].abilities) ||
           !items(w_.loadouts[k].items))
@@ -265,23 +273,24 @@ class State {
     for (std::size_t i = 0; i < w_.projectiles.size(); ++i) {
       const Projectile& p = w_.projectiles[i];
       if (p.kind == Projectile::Kind::None) continue;
-      if (static_cast<int>(i) >= w_.projectiles_end || p.team > kNeutralTeam) return false;
+      if (static_cast<int>(i) >= w_.projectiles_end) return false;
       if (!lengths(p.speed, p.travelled, p.length, p.w0, p.w1)) return false;
       if (p.kind == Projectile::Kind::Attack ? p.ability != -1 : !node(p.ability, p.node)) return false;
+      if (!sided(p.team, p.ability)) return false;
     }
     for (std::size_t i = w_.areas_end; i < w_.areas.size(); ++i)
       if (w_.areas[i].active) return false;
     for (std::size_t i = w_.delayed_end; i < w_.delayed.size(); ++i)
       if (w_.delayed[i].active) return false;
     for (const Area& a : w_.areas)
-      if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node) ||
+      if (a.active && (!node(a.ability, a.node) || !sided(a.team, a.ability) || !lengths(a.radius) ||
                        !ticks(a.next_tick, a.interval)))
         return false;
     if (!within(w_.stack_ends_count, kMaxStackEnds + 1)) return false;
     for (int i = 0; i < w_.stack_ends_count; ++i)
       if (!within(w_.stack_ends[i].modifier, kMaxModifiers)) return false;
     for (const Delayed& d : w_.delayed)
-      if (d.active && (d.team > kNeutralTeam || !node(d.ability, d.node))) return false;
+      if (d.active && (!node(d.ability, d.node) || !sided(d.team, d.ability))) return false;
     return true;
   }
 
