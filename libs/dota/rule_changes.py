@@ -51,7 +51,7 @@ CHANGES: tuple[tuple[str, ...], ...] = (
      "people may aim spells for units or places at the ground"),
     ("7.21d: a quarter of a fountain's attacks cannot miss",),
     ("before the horn, a unit that has not walked yet walks to the middle of the map when it is ordered to",),
-    ("no team is told where the next power rune appears; all know the spots of runes from the start",
+    ("observations do not give away where the next power rune appears, and hold the spots of runes from the start",
      "attacks on own units are offered exactly where these can be denied, Hand of Midas not against ancients, and a "
      "Moon Shard for heroes of one's own team only",
      "before the horn, charges come back, wards and summons end, and buildings are invulnerable without a glyph",
