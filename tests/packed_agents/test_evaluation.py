@@ -52,9 +52,11 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             except KeyboardInterrupt:
                 sys.exit(130)
         """), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"}
+    # The children of a shell's `make test &` ignore SIGINT.
     with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          start_new_session=True, env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"}
-                          ) as process:
+                          start_new_session=True, env=environment,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
         yield process
         process.kill()
 
