@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_address(parser)
     parser.add_argument("--agent", help="use the win head of this packed agent (name or folder)")
-    parser.add_argument("--version", type=numbers.version, default=-1, help="version whose win head is used; by default "
-                        "the newest table's, otherwise the newest archived")
+    parser.add_argument("--version", type=numbers.version, default=-1, help="version whose win head is used; by "
+                        "default the newest table's, otherwise the newest archived")
     for team in ("radiant", "dire"):
         parser.add_argument(f"--{team}", type=_names, default=[], metavar="HERO,...",
                             help=f"{team.title()}'s picks so far")

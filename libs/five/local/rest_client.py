@@ -188,7 +188,7 @@ def _retry_seconds(answer: httpx.Response) -> float:
 def _require_usable_proxies() -> None:
     """Raise ApiError if httpx refuses a proxy of the environment, which it reads for each request."""
     try:
-        httpx.Client().close()
+        httpx.Client(trust_env=True).close()
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise ApiError(f"a proxy in http_proxy, https_proxy or all_proxy cannot be used: {error}") from None
 

@@ -88,7 +88,7 @@ def reference(presets: Mapping[str, RunConfig] | None = None) -> list[SectionRef
 def _sections(kind: type[BaseModel], path: str, meaning: str, default: Any,
               trees: Mapping[str, Any]) -> Iterator[SectionReference]:
     keys, below = [], []
-    used = Counter(_section_of(info.annotation)[0] for info in kind.model_fields.values())
+    used = Counter(section_of(info.annotation)[0] for info in kind.model_fields.values())
     for name, info in kind.model_fields.items():
         key = f"{path}.{info.alias or name}".lstrip(".")
         section, many = section_of(info.annotation)
