@@ -51,7 +51,7 @@ def allowed_methods(path: str) -> list[str]:
     """Return the methods of the API's routes for a path."""
     below = path.removeprefix(PROTECTED)
     return sorted({method for router in ROUTERS for route in router.routes
-                   if isinstance(route, APIRoute) and route.path_regex.match(below) for method in route.methods})
+                   if isinstance(route, APIRoute) and route.path_regex.match(below) for method in route.methods or ()})
 
 
 def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
