@@ -49,7 +49,7 @@ def test_an_unanswered_handshake_is_repeated(watched: Watched, rest: LiveControl
     played.break_off = True
     expect(page.get_by_role("alert")).to_contain_text("Connection lost")
     played.break_off = False
-    page.wait_for_function("opened >= 3")  # the game's first connection, and two without an answer
+    page.wait_for_function("() => opened >= 3")  # the game's first connection, and two without an answer
     page.evaluate("lost = false")
     expect(page.get_by_role("alert")).to_be_hidden()
 
