@@ -315,22 +315,6 @@ async def test_calls_are_retried_until_a_server_responds(start_server: Any, serv
     await client.close()
 
 
-async def test_a_wait_ends_when_the_server_refuses(start_server: Any, servicer: Inference, rpc_config: RpcConfig
-                                                   ) -> None:
-    """A caller with another server goes there at once; one without waits for this server's start."""
-    refused = aio_channel("127.0.0.1:1", rpc_config)
-    with pytest.raises(TimeoutError, match="no server accepts connections at 127.0.0.1:1"):
-        async with asyncio.timeout(30):
-            await refused.ready(60, until_refused=True)
-    with pytest.raises(TimeoutError, match=r"no server responds at 127.0.0.1:1 within 0.2 s"):
-        await refused.ready(0.2)
-    await refused.close()
-    server = await start_server(ADD, servicer)
-    accepted = aio_channel(f"127.0.0.1:{server.port}", rpc_config)
-    await accepted.ready(60, until_refused=True)
-    await accepted.close()
-
-
 def test_silent_server_ends_in_deadline_exceeded(rpc_config: RpcConfig) -> None:
     async def scenario() -> None:
         class Stuck(opponents_pb2_grpc.OpponentServiceServicer):
