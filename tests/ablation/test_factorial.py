@@ -49,6 +49,9 @@ def test_results_depend_on_the_variants_alone() -> None:
      "factors.b.rewards.time_decay and factors.c.rewards.time_decay set the same values"),
     ("name: a\nfactors: {b: {game.randomisation: {stats: 0}}, c: {game.randomisation.stats: 0.2}}",
      "factors.b.game.randomisation and factors.c.game.randomisation.stats set the same values"),
+    ("name: a\nfactors: {b: {rewards.time_decay: 0.6}, c: {game.roshan: true}, b-c: {game.runes: true}}",
+     "two combinations have the same name"),
+    ("name: a\nfactors: {laptop-1v1: {rewards.time_decay: 0.6}}", "two combinations have the same name"),
     ("name: a\nfactors: {" + ", ".join(f"f{i}: {{k{i}.a: 0}}" for i in range(17)) + "}",
      "factors has 17 entries; at most 16")])
 def test_refusals(tmp_path: Path, text: str, message: str) -> None:

@@ -39,9 +39,12 @@ class AblationConfig(ExperimentConfig):
                 if f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}."):
                     raise ValueError(f"factors.{first}.{key} and factors.{second}.{other} set the same values: in runs "
                                      "with both, one would have no effect")
+        runs = combinations(list(self.factors))
         combined = {"-".join(names) or Path(self.preset).stem:
-                    {key: value for name in names for key, value in self.factors[name].items()}
-                    for names in combinations(list(self.factors))}
+                    {key: value for name in names for key, value in self.factors[name].items()} for names in runs}
+        if len(combined) < len(runs):
+            raise ValueError("factors: two combinations have the same name, made of those of their factors: rename one "
+                             "that is the preset's name or contains another's")
         if self.variants and self.variants != combined:
             raise ValueError("variants and factors exclude each other: remove one")
         self.__dict__["variants"] = combined  # the model is frozen
