@@ -1,4 +1,4 @@
-"""What /readyz of an inference server says before its first version."""
+"""/readyz of an inference server before its first version."""
 
 from typing import Any
 

@@ -72,7 +72,7 @@ def effects_table(config: AblationConfig, results: AblationResults) -> ResultTab
     return ResultTable("Effects", ["factor", *(title for title, _ in columns)], rows, [
         f"What the change of each factor adds, with its 95 % interval, after {config.minutes:g} minutes. Every factor "
         "is changed in half of the runs, and all runs estimate every effect. This is a mean over the other factors, "
-        "both as they are and changed; it contains no interaction of two factors while all runs have finished."
+        "both as they are and changed; once all runs have finished, it contains no interaction of two factors."
         f"{_statistics_note(config)}"])
 
 

@@ -10,6 +10,7 @@ from five.cli.interruption import default_action
 
 SHOWN = 20  # characters before and after one that cannot be sent
 
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return the exit status.
 
