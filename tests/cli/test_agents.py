@@ -67,6 +67,8 @@ def test_an_agent_is_packed_and_renewed(agent: PackedAgent, capsys: pytest.Captu
     assert (card.training.command, card.training.cost, card.training.hours) == ("make train", "nothing", 0.5)
     assert main(["agents", "renew", "second"]) == 0
     assert card.check.hash in capsys.readouterr().out
+    assert main(["agents", "renew", "second", "--games", "2", "--weakness", "lazy"]) == 0  # with the same seed
+    assert PackedAgent(second.path).card == card.model_copy(update={"weaknesses": ["lazy"]})
     assert main([*command, "--seed", "1"]) == 2
     assert f"{second.path} exists" in capsys.readouterr().err
 

@@ -24,10 +24,12 @@ from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile
 from five.packed_agents.folder import CONFIG, GAMES, WEIGHTS, PackedAgent
 from five.packed_agents.games import parse_games
-from five.packed_agents.packing import pack, portable_config, renew
+from five.packed_agents.packing import EvaluationRequest, pack, portable_config, renew
 from five.packed_agents.policy import policy_of
 from five.run.load import load, validate
 from tests.packed_agents.tiny_agent import VERSION, ended_run, request
+
+NO_GAMES = EvaluationRequest()
 
 
 def test_a_packed_folder_is_complete(shared_agent: PackedAgent) -> None:
@@ -95,7 +97,7 @@ def test_a_version_without_evaluation_is_refused(tmp_path: Path) -> None:
     archive = ended_run(tmp_path / "runs")
     missing = f"version {VERSION} has no evaluation games .* against random, .*--games"
     with pytest.raises(AgentUnavailable, match=missing):
-        pack(archive, request(games=0), tmp_path / "agents")
+        pack(archive, request(evaluation=NO_GAMES), tmp_path / "agents")
     with pytest.raises(VersionNotArchived, match="version 3 "):
         pack(archive, request(version=3), tmp_path / "agents")
     assert not list((tmp_path / "agents").iterdir())  # nothing is left half written
@@ -120,7 +122,7 @@ def test_an_interrupted_evaluation_continues(tmp_path: Path, monkeypatch: pytest
     agent = pack(archive, request(), tmp_path / "agents", said.append)
     assert against == ["random", "scripted-easy"]
     assert [line.split()[0] for line in said] == ["scripted:", "scripted-hard:"]
-    again = pack(archive, request(name="again", games=0), tmp_path / "agents")
+    again = pack(archive, request(name="again", evaluation=NO_GAMES), tmp_path / "agents")
     assert again.card.scores == agent.card.scores and again.card.check == agent.card.check
 
 
@@ -139,14 +141,14 @@ def test_a_part_of_an_evaluation_is_refused(tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(KeyboardInterrupt):
             pack(archive, request(), tmp_path / "agents")
     with pytest.raises(AgentUnavailable, match=r"not have all 2 evaluation games .* against scripted-hard: --games 2 "):
-        pack(archive, request(games=0), tmp_path / "agents")
+        pack(archive, request(evaluation=NO_GAMES), tmp_path / "agents")
 
 
 def test_one_process_at_a_time_plays_a_versions_games(tmp_path: Path) -> None:
     archive, refused = ended_run(tmp_path / "runs"), list[str]()
 
     def pack_another(line: str) -> None:
-        with pytest.raises(RunInUse, match="five agents pack"):
+        with pytest.raises(RunInUse, match="five agents"):
             pack(archive, request(name="other"), tmp_path / "agents")
         refused.append(line)
 
@@ -172,13 +174,50 @@ def test_the_whole_configuration_is_stored(shared_agent: PackedAgent) -> None:
     assert validate(tree, "stored") == shared_agent.config
 
 
-def test_renewal_changes_the_check_game_only(agent: PackedAgent) -> None:
-    before, card = agent.replay.read_bytes(), agent.card
-    wrong = card.model_copy(update={"check": card.check.model_copy(update={"hash": "0" * 16, "timesteps": 1})})
-    (agent.path / "card.md").write_text(packing.card_text(wrong))
+def stale(agent: PackedAgent) -> PackedAgent:
+    """Return the agent with a card, a replay and games of an earlier game, in which it lost to every bot."""
+    games = agent.games.model_copy(update={
+        "rules": REVISION - 1, "games": [row.model_copy(update={"score": 0.0}) for row in agent.games.games]})
+    check = agent.card.check.model_copy(update={"hash": "0" * 16, "timesteps": 1})
+    card = agent.card.model_copy(update={"check": check, "rules": REVISION - 1, "scores": games.scores()})
+    (agent.path / GAMES).write_text(packing.games_text(games))
+    (agent.path / "card.md").write_text(packing.card_text(card))
     agent.replay.write_bytes(b"stale")
-    assert renew(PackedAgent(agent.path)) == card.check
-    assert PackedAgent(agent.path).card == card and agent.replay.read_bytes() == before
+    return PackedAgent(agent.path)
+
+
+def test_renewal_leaves_the_scores(agent: PackedAgent) -> None:
+    replay, check = agent.replay.read_bytes(), agent.card.check
+    before = stale(agent).card
+    renewed = renew(PackedAgent(agent.path))
+    assert renewed == before.model_copy(update={"check": check}) == PackedAgent(agent.path).card
+    assert agent.replay.read_bytes() == replay
+
+
+def test_renewal_evaluates_again(agent: PackedAgent) -> None:
+    files, card = {path.name: path.read_bytes() for path in agent.path.iterdir()}, agent.card
+    renewed = renew(stale(agent), EvaluationRequest(games=2), ["It is slow."])
+    assert renewed == card.model_copy(update={"weaknesses": ["It is slow."]}) == PackedAgent(agent.path).card
+    after = {path.name: path.read_bytes() for path in agent.path.iterdir()}
+    assert {name: data for name, data in after.items() if data != files.get(name)}.keys() == {"card.md"}
+
+
+def test_an_interrupted_renewal_continues(agent: PackedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, said = agent.card, list[str]()
+    write, before = Journal.write, stale(agent)
+
+    def interrupted(self: Journal, rows: Mapping[str, Any]) -> None:
+        write(self, rows)
+        if any(name.startswith("scripted/") for name in rows):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            renew(before, EvaluationRequest(games=2))
+    assert PackedAgent(agent.path).card == before.card
+    assert renew(PackedAgent(agent.path), EvaluationRequest(games=2), say=said.append) == card
+    assert [line.split(":")[0] for line in said] == ["scripted", "scripted-hard"]
 
 
 def test_facts_are_those_of_the_packed_version(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from five.local.run_folder import RunFolder
 from five.packed_agents.card import AgentCard, CheckGame, TrainingFacts
 from five.packed_agents.folder import PackedAgent
 from five.packed_agents.games import EvaluationGames, GameRow
-from five.packed_agents.packing import PackRequest, pack
+from five.packed_agents.packing import EvaluationRequest, PackRequest, pack
 from five.run.load import load, save
 from rapid import tensorfile
 from rapid.blobs import BlobStore
@@ -75,7 +75,7 @@ def card() -> AgentCard:
 def request(**changes: Any) -> PackRequest:
     """Return a request to pack the newest version as the agent "tiny", with two games against each bot."""
     return PackRequest(**{"name": "tiny", "version": -1, "facts": facts, "weaknesses": ["It was never trained."],
-                          "games": 2, **changes})
+                          "evaluation": EvaluationRequest(games=2), **changes})
 
 
 def packed_agent(folder: Path, overrides: Sequence[str] = ()) -> PackedAgent:

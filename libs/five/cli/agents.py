@@ -28,11 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pack.add_argument("--version", type=numbers.version, default=-1, help="archived version; by default the newest")
     pack.add_argument("--weakness", action="append", required=True, metavar="TEXT",
                       help="known weakness, for the card; may be repeated")
-    pack.add_argument("--games", type=numbers.integer(1, MOST_GAMES), default=0, help="evaluation games against each "
-                      "bot, played in this process; continues an interrupted evaluation. By default those that have "
-                      "been played")
-    pack.add_argument("--seed", type=numbers.seed, default=0, help="seed of the evaluation games")
-    pack.add_argument("--processes", type=numbers.integer(1, 1024), default=1, help="processes that play the games")
+    _add_evaluation(pack, "By default those that have been played", 0, "")
     pack.add_argument("--temperature", type=numbers.temperature, default=1.0, metavar="T",
                       help="temperature at which the agent plays, here and from then on; training is at 1, and lower "
                       "ones prefer probable actions")
@@ -48,6 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         pack.add_argument(option, type=kind, help=f"{words}; by default from the run's folder")
     renew = verbs.add_parser("renew", help="record an agent's replay and check game again after a change of the game")
     renew.add_argument("name", metavar="NAME", help=HELP)
+    renew.add_argument("--weakness", action="append", default=[], metavar="TEXT",
+                       help="known weakness that replaces those of the card; may be repeated")
+    _add_evaluation(renew, "By default the scores stay as they are", None, "; by default that of the present games")
+
+
+def _add_evaluation(parser: argparse.ArgumentParser, otherwise: str, seed: int | None, by_default: str) -> None:
+    parser.add_argument("--games", type=numbers.integer(1, MOST_GAMES), default=0, help="evaluation games against each "
+                        f"bot; continues an interrupted evaluation. {otherwise}")
+    parser.add_argument("--seed", type=numbers.seed, default=seed, help=f"seed of the evaluation games{by_default}")
+    parser.add_argument("--processes", type=numbers.integer(1, 1024), default=1, help="processes that play the games")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,12 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "pack":
             return _pack(arguments)
         case "renew":
-            from five.packed_agents.folder import find_agent
-            from five.packed_agents.packing import renew
-
-            check = renew(find_agent(arguments.name))
-            print(f"check game: {check.timesteps} timesteps against {check.against}, hash {check.hash}")
-            return 0
+            return _renew(arguments)
         case _:
             return _list(arguments.json)
 
@@ -108,7 +109,7 @@ def _pack(arguments: argparse.Namespace) -> int:
     from five.evaluation.archived_versions import ArchivedVersions
     from five.packed_agents.card import TrainingFacts
     from five.packed_agents.folder import agent_folders
-    from five.packed_agents.packing import LICENSE, PackRequest, pack
+    from five.packed_agents.packing import LICENSE, EvaluationRequest, PackRequest, pack
     from five.packed_agents.training_facts import OPTIONS, training_facts
 
     folder = find_run(arguments.run)
@@ -120,8 +121,21 @@ def _pack(arguments: argparse.Namespace) -> int:
         return training_facts(folder, archive.config, version, given, arguments.cost)
 
     request = PackRequest(arguments.name, arguments.version, facts, arguments.weakness, arguments.summary,
-                          arguments.license or LICENSE, arguments.games, arguments.seed, arguments.processes,
+                          arguments.license or LICENSE,
+                          EvaluationRequest(arguments.games, arguments.seed, arguments.processes),
                           arguments.temperature)
     into = arguments.into or next(iter(agent_folders()), Path("agents"))
     print(pack(archive, request, into, print).path)
+    return 0
+
+
+def _renew(arguments: argparse.Namespace) -> int:
+    from five.packed_agents.folder import find_agent
+    from five.packed_agents.packing import EvaluationRequest, renew
+
+    agent = find_agent(arguments.name)
+    seed = agent.games.seed if arguments.seed is None else arguments.seed
+    card = renew(agent, EvaluationRequest(arguments.games, seed, arguments.processes), arguments.weakness, print)
+    check = card.check
+    print(f"check game: {check.timesteps} timesteps against {check.against}, hash {check.hash}")
     return 0

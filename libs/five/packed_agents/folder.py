@@ -20,6 +20,7 @@ from five.agent.surgery.strict_yaml import parse_yaml
 from five.packed_agents import card as cards
 from five.packed_agents.card import AgentCard
 from five.packed_agents.errors import AgentUnavailable, damaged, read_bytes
+from five.packed_agents.games import EvaluationGames, parse_games
 from five.packed_agents.policy import policy_of
 from five.packed_agents.weights import Array, read_weights
 from five.run.config import RunConfig
@@ -30,6 +31,7 @@ from five.run.stored_values import move_to_bounds
 VARIABLE = "FIVE_AGENTS"  # names a folder of packed agents that is searched first
 CARD, CONFIG, WEIGHTS, GAMES = "card.md", "config.yaml", "weights.safetensors", "games.json"
 MAX_CONFIG_BYTES = 1 << 16
+MAX_GAMES_BYTES = 1 << 24
 _HERE = Path(__file__).resolve().parent
 
 
@@ -108,6 +110,17 @@ class PackedAgent:
                     f"{self.path / CONFIG}. Use the release of commit {self.card.training.commit}, or pack the agent "
                     "again with this one")
         return spec
+
+    @cached_property
+    def games(self) -> EvaluationGames:
+        """The evaluation games that the card's scores are computed from."""
+        path = self.path / self.card.games_file
+        try:
+            return parse_games(read_bytes(path, MAX_GAMES_BYTES))
+        except AgentUnavailable:
+            raise
+        except ValueError as error:
+            raise damaged(path, error) from None
 
     @property
     def temperature(self) -> float:

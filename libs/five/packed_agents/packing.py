@@ -1,4 +1,4 @@
-"""Packing of a run's version as a folder that is usable without the run."""
+"""Packing of a run's version as a folder that is usable without the run, and its renewal after the game changed."""
 
 import shutil
 import tempfile
@@ -18,7 +18,7 @@ from five.agent.surgery import AgentSpec
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, play_planned
 from five.local.run_lock import FileLock
-from five.packed_agents.card import AgentCard, CheckGame, TrainingFacts, card_text, first_problem
+from five.packed_agents.card import AgentCard, TrainingFacts, card_text, first_problem
 from five.packed_agents.check import check_timesteps, play_check
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile, journal_path, play_games, recorded_games
@@ -39,9 +39,19 @@ ADDRESSES = ("address", "addresses", "past_addresses", "recover_checkpoint")
 
 
 @dataclass(frozen=True)
+class EvaluationRequest:
+    """Evaluation of an agent: ``games`` against each bot are played if they are missing, in ``processes``; 0 plays
+    none."""
+
+    games: int = 0
+    seed: int = 0
+    processes: int = 1
+
+
+@dataclass(frozen=True)
 class PackRequest:
-    """A version to pack, and what only a person knows about it. ``games`` against each bot are played if they are
-    missing, in ``processes``; 0 plays none. They are played at ``temperature``, as the agent is from then on."""
+    """A version to pack, and what only a person knows about it. It is evaluated at ``temperature``, at which the agent
+    plays from then on."""
 
     name: str
     version: int
@@ -49,9 +59,7 @@ class PackRequest:
     weaknesses: Sequence[str]
     summary: str = ""
     license: str = LICENSE
-    games: int = 0
-    seed: int = 0
-    processes: int = 1
+    evaluation: EvaluationRequest = EvaluationRequest()
     temperature: float = 1.0
 
 
@@ -87,16 +95,10 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
         sha256 = write_weights(partial / WEIGHTS, {name: t.numpy() for name, t in loaded.state_dict().items()})
         weights = WeightsFile(partial / WEIGHTS, sha256, spec, request.temperature)
         policy = weights.policy()
-        journal = journal_path(archive.folder.path, weights)
-        if request.games:
-            journal.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(journal.with_suffix(".lock"), str(journal),
-                          "wait until that `five agents pack` has ended, or end it; its games are kept"):
-                play_games(journal, weights, request.seed, (request.games + 1) // 2, request.processes, say)
-        games = recorded_games(journal, weights, request.seed)
-        _require_all_bots(games, number, request)
+        games = _evaluate(journal_path(archive.folder.path, weights), weights, request.evaluation, say)
+        _require_all_bots(games, f"version {number}", request.evaluation)
         replay = f"against-{REPLAY_AGAINST}.replay"
-        _record(policy, config, request.seed, partial / replay)
+        _record(policy, config, request.evaluation.seed, partial / replay)
         text = yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
         replace_text(partial / CONFIG, text)
         replace_text(partial / GAMES, games_text(games))
@@ -122,16 +124,30 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
     return PackedAgent(target)
 
 
-def renew(agent: PackedAgent) -> CheckGame:
-    """Play an agent's check game and record its replay again, after the game has changed. The scores stay.
+def renew(agent: PackedAgent, evaluation: EvaluationRequest = EvaluationRequest(), weaknesses: Sequence[str] = (),
+          say: Callable[[str], None] = lambda text: None) -> AgentCard:
+    """Bring an agent's folder up to date after the game has changed, and return the new card.
 
-    Return the new check game.
+    The check game is played and the replay recorded again. With ``evaluation.games`` the agent is evaluated again as
+    well, under today's rules; otherwise its scores stay. ``weaknesses`` replace those of the card. An interrupted
+    renewal continues. Raises AgentUnavailable, RunInUse.
     """
     policy, config = agent.policy(), agent.config
+    changed: dict[str, Any] = {"weaknesses": list(weaknesses)} if weaknesses else {}
+    weights = WeightsFile(agent.path / WEIGHTS, agent.card.weights_sha256, agent.spec, agent.card.temperature)
+    journal = journal_path(agent.path, weights)
+    if evaluation.games:
+        games = _evaluate(journal, weights, evaluation, say)
+        _require_all_bots(games, f"agent {agent.card.name!r}", evaluation)
+        replace_text(agent.path / agent.card.games_file, games_text(games))
+        changed |= {"rules": REVISION, "scores": games.scores()}
     _record(policy, config, 0, agent.replay)
-    check = play_check(policy, config.game, timesteps=check_timesteps(agent.spec))
-    replace_text(agent.path / CARD, card_text(agent.card.model_copy(update={"check": check})))
-    return check
+    changed["check"] = play_check(policy, config.game, timesteps=check_timesteps(agent.spec))
+    card = agent.card.model_copy(update=changed)
+    replace_text(agent.path / CARD, card_text(card))
+    if evaluation.games:
+        shutil.rmtree(journal.parent)
+    return card
 
 
 def games_text(games: EvaluationGames) -> str:
@@ -141,7 +157,18 @@ def games_text(games: EvaluationGames) -> str:
     return f"{head.removesuffix(']}')}\n{rows}\n]}}\n"
 
 
-def _require_all_bots(games: EvaluationGames, number: int, request: PackRequest) -> None:
+def _evaluate(journal: Path, weights: WeightsFile, evaluation: EvaluationRequest, say: Callable[[str], None]
+              ) -> EvaluationGames:
+    """Play the evaluation games that the journal lacks, and return those of the seed."""
+    if evaluation.games:
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(journal.with_suffix(".lock"), str(journal),
+                      "wait until that `five agents` has ended, or end it; its games are kept"):
+            play_games(journal, weights, evaluation.seed, (evaluation.games + 1) // 2, evaluation.processes, say)
+    return recorded_games(journal, weights, evaluation.seed)
+
+
+def _require_all_bots(games: EvaluationGames, subject: str, evaluation: EvaluationRequest) -> None:
     """Raise AgentUnavailable unless all bots have played equally many whole pairs.
 
     Games end in order of their length, so those of an interrupted evaluation are the short ones.
@@ -153,7 +180,7 @@ def _require_all_bots(games: EvaluationGames, number: int, request: PackRequest)
     if missing:
         lacks = f"does not have all {count} evaluation games" if count else "has no evaluation games"
         raise AgentUnavailable(
-            f"version {number} {lacks} of its packed weights with seed {request.seed} against {', '.join(missing)}: "
+            f"{subject} {lacks} of its packed weights with seed {evaluation.seed} against {', '.join(missing)}: "
             f"--games {count or 100} plays {count or 100} games against each bot, and continues after an interruption")
 
 
