@@ -99,7 +99,9 @@ void touch_unit(World& w, int unit) { w.nav.stale[unit >> 6] |= 1ull << (unit & 
 
 void place_unit(World& w, Unit& u, Vec2 p) {
   u.pos = p;
-  u.path_until = u.path == kNoPath ? -1 : std::min(-1.0f, w.time);  // a path from elsewhere: before the horn, too
+  // A time that has passed, so that the unit plans its path again. Times are negative before the horn, where
+  // next_point takes a time far ahead as passed for a unit without a path.
+  u.path_until = u.path == kNoPath ? -1 : std::min(-1.0f, w.time);
   if (w.nav.ready) relist_unit(w, w.handle(u).index);
 }
 

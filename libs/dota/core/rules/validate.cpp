@@ -14,6 +14,7 @@
 #include "map/nav.hpp"
 #include "rules/actions.hpp"
 #include "rules/step.hpp"
+#include "rules/well_formed.hpp"
 #include "world/fields.hpp"
 #include "world/fingerprint.hpp"
 #include "world/game_rules.hpp"
@@ -22,20 +23,11 @@ namespace dota {
 namespace {
 
 constexpr char kMagic[] = "FIVEWRL1";
-constexpr float kFarthest = 100000;      // no place of a game is farther from the middle
 constexpr float kMostTurned = 100;       // radians: a facing is wrapped turn by turn
 constexpr double kMostTicks = 10000;     // that may be due at once, one by one
 constexpr int kMostFrames = 30'000'000;  // of any game: a million seconds, as for game time
 
-constexpr int last_of(UnitKind) { return kUnitKinds - 1; }
-constexpr int last_of(Act) { return static_cast<int>(Act::Dead); }
-constexpr int last_of(OrderType) { return static_cast<int>(OrderType::Pickup); }
-constexpr int last_of(Projectile::Kind) { return static_cast<int>(Projectile::Kind::Linear); }
-constexpr int last_of(Winner) { return static_cast<int>(Winner::Draw); }
-constexpr int last_of(Stat) { return static_cast<int>(Stat::Count); }
-
-// What can be told of a field by its type: no bool but 0 and 1, no unknown enumerator, no NaN, no place or handle
-// outside of what there is.
+// Looks at every field of a world for what its type says.
 class Checker {
  public:
   bool sound = true;
@@ -48,25 +40,13 @@ class Checker {
  private:
   template <class T>
   void one(const T& x) {
-    if constexpr (std::is_same_v<T, bool>) {
-      unsigned char byte;
-      std::memcpy(&byte, &x, 1);
-      sound = sound && byte <= 1;
-    } else if constexpr (std::is_enum_v<T>) {
-      std::underlying_type_t<T> raw;
-      std::memcpy(&raw, &x, sizeof raw);
-      sound = sound && raw >= 0 && static_cast<int>(raw) <= last_of(T{});
-    } else if constexpr (std::is_floating_point_v<T>) {
-      sound = sound && !std::isnan(x);
+    if constexpr (kRestricted<T>) {
+      sound = sound && well_formed(x);
     } else if constexpr (std::is_arithmetic_v<T>) {
       // Any whole number; those that are indices are looked at below.
     } else if constexpr (std::is_array_v<T>) {
       for (const auto& e : x)
         one(e);
-    } else if constexpr (std::is_same_v<T, Vec2>) {
-      sound = sound && std::fabs(x.x) <= kFarthest && std::fabs(x.y) <= kFarthest;  // false for NaN
-    } else if constexpr (std::is_same_v<T, Handle>) {
-      sound = sound && x.index >= -1 && x.index < kMaxUnits;
     } else {
       fields(*this, x);
     }
@@ -78,12 +58,10 @@ class Checker {
   }
 };
 
-bool within(int i, std::size_t n) { return i >= 0 && std::cmp_less(i, n); }
 template <class... T>
 bool lengths(T... list) {
   return ((std::fabs(list) <= kFarthest) && ...);
 }
-bool within_or_none(int i, std::size_t n) { return i == -1 || within(i, n); }
 
 class State {
  public:

@@ -1,40 +1,24 @@
 #include "vec/game_fault.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <type_traits>
-#include <utility>
+#include <cstdlib>
 
 #include "map/map_data.hpp"
+#include "rules/well_formed.hpp"
 
 namespace dota {
 
+template <>
+inline constexpr int kLastValue<Side> = static_cast<int>(Side::Neutral);
+template <>
+inline constexpr int kLastValue<Plan> = static_cast<int>(Plan::Roshan);
+
 namespace {
 
-constexpr float kFarthest = 100000;  // no place of a game is farther from the middle
-
-constexpr int last_of(UnitKind) { return kUnitKinds - 1; }
-constexpr int last_of(Side) { return static_cast<int>(Side::Neutral); }
-constexpr int last_of(Act) { return static_cast<int>(Act::Dead); }
-constexpr int last_of(Projectile::Kind) { return static_cast<int>(Projectile::Kind::Linear); }
-constexpr int last_of(Plan) { return static_cast<int>(Plan::Roshan); }
-
-// Whether a bool is 0 or 1, an enumerator is known, a place is on the map and a float is a number; of an array,
-// all.
+// Whether a value, or all of an array, are what their type allows.
 template <class T>
 bool proper(const T& x) {
-  if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T>) {
-    static_assert(sizeof x == 1);
-    std::uint8_t byte;  // to read another value as that type would be undefined
-    std::memcpy(&byte, &x, 1);
-    if constexpr (std::is_enum_v<T>)
-      return byte <= last_of(T{});
-    else
-      return byte <= 1;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return !std::isnan(x);
-  } else if constexpr (std::is_same_v<T, Vec2>) {
-    return std::fabs(x.x) <= kFarthest && std::fabs(x.y) <= kFarthest;  // false for NaN
+  if constexpr (kRestricted<T>) {
+    return well_formed(x);
   } else {
     for (const auto& e : x)
       if (!proper(e)) return false;
@@ -45,10 +29,6 @@ template <class... T>
 bool all_proper(const T&... list) {
   return (proper(list) && ...);
 }
-
-bool within(int i, std::size_t n) { return i >= 0 && std::cmp_less(i, n); }
-bool within_or_none(int i, std::size_t n) { return i == -1 || within(i, n); }
-bool handle(Handle h) { return within_or_none(h.index, kMaxUnits); }
 
 class Checker {
  public:
@@ -70,8 +50,9 @@ class Checker {
 
  private:
   bool unit(const SeenUnit& u) const {
-    return all_proper(u.kind, u.side, u.visible, u.attacking, u.invulnerable, u.melee, u.act, u.pos, u.velocity) &&
-           handle(u.handle) && within_or_none(u.hero, 2 * setup_.layout.heroes) && within_or_none(u.lane, 3) &&
+    return all_proper(u.kind, u.side, u.visible, u.attacking, u.invulnerable, u.melee, u.act, u.pos, u.velocity,
+                      u.handle) &&
+           within_or_none(u.hero, 2 * setup_.layout.heroes) && within_or_none(u.lane, 3) &&
            u.building <= t_.map->buildings.size() && within(u.type, t_.units.size()) &&
            u.modifier_count <= kUnitModifiers;
   }
@@ -121,7 +102,7 @@ class Checker {
   bool slots(const TeamView& v, const SlotTable& slots) const {
     if (slots.count != setup_.layout.units) return false;
     for (int i = 0; i < slots.count; ++i)
-      if (!within_or_none(slots.unit[i], v.unit_count) || !handle(slots.handle[i])) return false;
+      if (!within_or_none(slots.unit[i], v.unit_count) || !proper(slots.handle[i])) return false;
     return true;
   }
 
