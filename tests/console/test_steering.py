@@ -31,6 +31,18 @@ def act(page: Page, button: str, **dialog: str) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
+def confirm_in_the_next_epoch(page: Page, button: str, begin_next_epoch: Callable[[], None], sent: list[dict[str, Any]]
+                              ) -> dict[str, Any]:
+    """Open the dialog of an action, confirm it in the epoch after its dry run, and return the request."""
+    page.get_by_role("button", name=button).click()
+    confirm = page.get_by_role("dialog").get_by_role("button", name=button)
+    expect(confirm).to_be_enabled()
+    begin_next_epoch()
+    confirm.click()
+    until(page, lambda: sent)
+    return sent[0]
+
+
 def test_pausing_asks_for_one_confirmation(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
@@ -155,13 +167,7 @@ def test_revert_names_the_epoch_of_its_preview(watched: Watched, rest: LiveContr
     watched.visit("/steering")
     expect(page.get_by_role("banner").get_by_role("status")).to_be_visible()
     page.get_by_label("Back to version").select_option("880")
-    page.get_by_role("button", name="Revert run").click()
-    confirm = page.get_by_role("dialog").get_by_role("button", name="Revert run")
-    expect(confirm).to_be_enabled()
-    begin_next_epoch()
-    confirm.click()
-    until(page, lambda: sent)
-    assert sent[0]["epoch"] == 1
+    assert confirm_in_the_next_epoch(page, "Revert run", begin_next_epoch, sent)["epoch"] == 1
 
 
 def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController) -> None:
@@ -199,13 +205,7 @@ def test_schedule_changes_in_the_epoch_of_its_dry_run(watched: Watched, rest: Li
     watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
     expect(page.get_by_role("banner").get_by_role("status")).to_be_visible()
-    page.get_by_role("button", name="Change schedule").click()
-    confirm = page.get_by_role("dialog").get_by_role("button", name="Change schedule")
-    expect(confirm).to_be_enabled()
-    begin_next_epoch()
-    confirm.click()
-    until(page, lambda: sent)
-    assert sent[0]["epoch"] == 1
+    assert confirm_in_the_next_epoch(page, "Change schedule", begin_next_epoch, sent)["epoch"] == 1
 
 
 def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest: LiveController) -> None:

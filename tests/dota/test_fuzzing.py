@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.dota import fuzzing
+from tests.dota.fuzz_cases import CASES
 
 
-@pytest.mark.parametrize("kind", fuzzing.KINDS)
+@pytest.mark.parametrize("kind", CASES)
 def test_a_case_of_each_kind(kind: str) -> None:
     assert fuzzing.run_case(4, kind) == kind
 
