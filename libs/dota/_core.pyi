@@ -8,6 +8,7 @@ import numpy
 from numpy.typing import NDArray
 
 INTERFACE: int = 6
+RULES_REVISION: int = 6
 
 FINGERPRINT: int = ...
 

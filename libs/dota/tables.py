@@ -8,11 +8,21 @@ from typing import Any
 from dota import _core, registry
 from dota.config import GameConfig
 from dota.registry import Registry
+from dota.rule_changes import REVISION
 from dota.spaces import DATA, Layout, action_entries, actions_of, vocabulary
 
 INTERFACE = 6  # of the bindings; bindings/module.cpp has the same number
-if getattr(_core, "INTERFACE", 1) != INTERFACE:
-    raise ImportError(f"the compiled core ({_core.__file__}) does not match this code: run `make build`")
+
+
+def require_current(core: Any) -> None:
+    """Raise ImportError for a compiled core whose bindings or rules are not those of this source code."""
+    found = getattr(core, "INTERFACE", None), getattr(core, "RULES_REVISION", None)
+    if found != (INTERFACE, REVISION):
+        raise ImportError(f"the compiled core ({core.__file__}) does not match this code: run `make build`. It has "
+                          f"interface {found[0]} and rules revision {found[1]}; this code has {INTERFACE} and {REVISION}")
+
+
+require_current(_core)
 
 _FILES = ("heroes", "abilities", "items", "units", "rules", "map")
 HERO_PREFIX = registry.HERO_PREFIX
