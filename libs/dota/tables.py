@@ -18,8 +18,8 @@ def require_current(core: Any) -> None:
     """Raise ImportError for a compiled core whose bindings or rules are not those of this source code."""
     found = getattr(core, "INTERFACE", None), getattr(core, "RULES_REVISION", None)
     if found != (INTERFACE, REVISION):
-        raise ImportError(f"the compiled core ({core.__file__}) does not match this code: run `make build`. It has "
-                          f"interface {found[0]} and rules revision {found[1]}; this code has {INTERFACE} and {REVISION}")
+        raise ImportError(f"the compiled core ({core.__file__}) has interface {found[0]} and rules revision "
+                          f"{found[1]}, this code {INTERFACE} and {REVISION}: run `make build`")
 
 
 require_current(_core)
