@@ -118,7 +118,7 @@ class GameConfig(_Section):
     mirror_match: bool = Field(False, description="Both teams play the same lineup; with a pool of one hero, always.")
     max_game_seconds: float = Field(3600.0, gt=0, le=MAX_GAME_SECONDS,
                                     description="Game time after which a game is a draw.")
-    start_seconds: float = Field(-90.0, le=0, description="Game time at which play begins (0 is the horn).")
+    start_seconds: float = Field(-90.0, ge=-90, le=0, description="Game time at which play begins (0 is the horn).")
     kills_to_win: int = Field(2, ge=0, le=1000, description="1v1_mid: deaths that lose the game; 0: never.")
     courier: Literal["scripted", "direct"] = Field("direct", description="How bought items reach a hero.")
     neutrals: bool = Field(True, description="Whether neutral camps spawn.")

@@ -73,6 +73,7 @@ def test_every_switch_refuses_numbers_and_words() -> None:
     ("store.state_url=somewhere", "store.state_url"), ("store.params_url=http://a", "store.params_url"),
     ("store.state_url=redis://a:99999/0", "store.state_url"),
     ("learning.timestep_seconds=[1]", "learning.timestep_seconds"),
+    ("game.start_seconds=-100", "game.start_seconds"),  # units' times begin at -99
 ])
 def test_value_that_fails_only_in_use_is_refused(override: str, path: str) -> None:
     with pytest.raises(ConfigError) as error:
