@@ -57,7 +57,6 @@ def test_backups_and_helm_tests_have_the_environment_of_all() -> None:
 
 
 def test_global_scheduling_holds_for_every_pod() -> None:
-    """Pods of backups and of `helm test` have no other values for scheduling."""
     term = "global.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
     values = Values("scheduled", sets=(
         "backup.enabled=true", "global.priorityClassName=normal", "global.nodeSelector.pool=five",
@@ -68,6 +67,18 @@ def test_global_scheduling_holds_for_every_pod() -> None:
     for name, spec in found.items():
         assert spec["priorityClassName"] == "normal" and spec["nodeSelector"]["pool"] == "five", name
         assert spec["tolerations"] == [{"key": "five"}] and "nodeAffinity" in spec["affinity"], name
+
+
+def test_scheduling_of_backups() -> None:
+    term = "backup.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+    values = Values("scheduled backup", sets=(
+        "backup.enabled=true", "global.nodeSelector.pool=five", "backup.nodeSelector.disk=hdd",
+        "global.tolerations[0].key=five", "backup.tolerations[0].key=spot", f"{term}.matchExpressions[0].key=five",
+        f"{term}.matchExpressions[0].operator=Exists"))
+    spec = next(spec for name, _, spec in pods(objects(values)) if name == "CronJob/five-backup")
+    assert spec["nodeSelector"].items() >= {"pool": "five", "disk": "hdd"}.items()
+    assert spec["tolerations"] == [{"key": "five"}, {"key": "spot"}]
+    assert spec["affinity"].keys() == {"nodeAffinity", "podAffinity"}  # the latter: beside the volume of the blobs
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
