@@ -251,7 +251,7 @@ test-rotation: build $(REDIS_TLS)
 # ENDED=FOLDER a finished one, with SEEDED=1 generated numbers. ONLY selects pictures.
 test-console: build chromium
 	@PY=$(abspath $(PY)) console/build.sh check
-	@$(PY) -m pytest tests/console -m "browser and not slow" -v
+	@$(PYTEST) -n $(JOBS) -m "browser and not slow" tests/console -v
 
 console-pictures: build console chromium
 	@$(PY) -m tests.console.screenshots $(and $(RUN),--run $(RUN)) $(and $(ENDED),--ended $(ENDED)) $(and $(SEEDED),--seeded) \
