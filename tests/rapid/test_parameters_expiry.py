@@ -143,6 +143,24 @@ def test_publish_without_the_lease_leaves_nothing(store: ParameterStore, databas
     assert store.stored() == [] and store.head() is None
 
 
+def test_refused_repetition_keeps_the_published_version(store: ParameterStore, database: redis.Redis,
+                                                        store_config: StoreConfig) -> None:
+    """The reply of the publish was lost, or the next holder published the same contents from the same checkpoint."""
+    RunState(database, "r").create({}, "test")
+    leases = [PublisherLease(database, "r", f"optimizer-{number}", 30.0) for number in range(2)]
+    old = leases[0].acquire()
+    store.publish(0, tensors(0), {}, fencing_token=old)
+    leases[0].release()
+    new = leases[1].acquire()
+    successor = ParameterStore(database, database, "r", store_config)
+    successor.publish(1, tensors(1), {}, fencing_token=new)
+    for version in range(2):
+        with pytest.raises(FencedOut, match="no longer holds the publisher's lease"):
+            store.publish(version, tensors(version), {}, fencing_token=old)
+        assert set(expiries(database, version).values()) == {NO_EXPIRY}
+    assert store.stored() == [0, 1]
+
+
 def test_superseded_versions_expire_after_the_grace_period(store: ParameterStore, database: redis.Redis) -> None:
     for version in range(4):
         store.publish(version, tensors(version), {})

@@ -142,7 +142,9 @@ class ParameterStore:
                                       record, keys.heads_channel, *right)
         if outcome in (b"head", b"below"):
             return
-        self._contents.expire(version, digest, 0)
+        known = self.record(version)
+        if known is None or known.digest != digest:  # else the version exists, of an earlier attempt or the new holder
+            self._contents.expire(version, digest, 0)
         if outcome == b"conflict" or fencing_token is None:
             raise self._conflict(version)
         raise fenced_out(self._keys.run, outcome.decode(), fencing_token, f"publishing version {version}")
