@@ -309,8 +309,10 @@ def test_interrupted_restore_is_repeated(state: RunState, database: redis.Redis)
     database.delete(state.keys.status)
     database.set(state.keys.head, 99)
     state.table("ratings").set("version:20", [1.0, 1.0])
+    database.set(state.keys.anneal, "{}")  # of a newer state that the interrupted restore was removing
     backup.load(database, file, "me")
     after = contents(database)
+    assert after.keys() == before.keys()
     assert {name for name in after if after[name] != before.get(name)} == {
         state.keys.status.encode(), state.keys.events.encode()}
 

@@ -86,12 +86,10 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False, l
     if alive:
         raise ServicesRunning(f"services of run {found.run!r} are running ({', '.join(alive)}): stop them first, or "
                               "they write during the restore")
-    replaced: Any = None
-    if state.exists(keys.status):
-        if not replace:
-            raise ValueError(f"run {found.run!r} exists already; --replace restores the backup over it")
-        replaced = state.hget(keys.documents, IDENTITY)
-        _remove(state, _names(state, keys))
+    if state.exists(keys.status) and not replace:
+        raise ValueError(f"run {found.run!r} exists already; --replace restores the backup over it")
+    replaced: Any = state.hget(keys.documents, IDENTITY)
+    _remove(state, _names(state, keys))  # without a status too: an interrupted restore leaves keys that this one lacks
     _verify_values(state)
     with zipfile.ZipFile(file) as archive:
         for batch in _batches([key for key in saved if key.name != keys.status]):
