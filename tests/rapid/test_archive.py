@@ -13,6 +13,7 @@ from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
+from rapid.store import archive as archive_module
 from rapid.store import functions
 from rapid.store.archive import VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionMissing
@@ -157,6 +158,29 @@ def test_prune_removes_all_but_the_newest_temporary_versions(archive: VersionArc
     assert database.zrange(KEYS.temporary, 0, -1) == [b"10", b"11"]
     archive.prune(11)
     assert recorded(database) == [0, 4, 10, 11]
+
+
+@pytest.mark.parametrize("kept_records", [10_000, 1])
+def test_version_that_is_pinned_during_the_prune_stays(
+        archive: VersionArchive, database: redis.Redis, blobs: BlobStore, store_config: StoreConfig, kept_records: int,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_module, "KEPT_RECORDS", kept_records)
+    for version in (2, 9, 10, 11):
+        archive.put(version, (tensors(version), {}, ()))
+    looked, evaluator = archive._is_pinned, VersionArchive(database, "r", store_config, blobs)
+
+    def look(version: int) -> bool:
+        found = looked(version)
+        if version == 2 and not evaluator.pins():
+            evaluator.pin(2, "a reference")
+        return found
+
+    monkeypatch.setattr(archive, "_is_pinned", look)
+    for _ in range(2):
+        archive.prune(11)
+        assert archive.pins() == {2: "a reference"} and archive.get(2) is not None
+        assert numbered(blobs) == [2, 10, 11]
+    assert database.zrange(KEYS.temporary, 0, -1) == [b"10", b"11"]
 
 
 def test_unpinned_version_is_temporary_again(archive: VersionArchive, database: redis.Redis, blobs: BlobStore) -> None:

@@ -174,17 +174,24 @@ class VersionArchive:
         thinned: Any = self._state.zrangebyscore(self._keys.temporary, "-inf", _BEFORE_ALL)
         passed: Any = self._state.zrange(self._keys.temporary, 0, -1 - self._config.keep_archived)
         for version in map(int, dict.fromkeys([*thinned, *passed])):
-            if not self._state.hexists(self._keys.pins, str(version)):
+            if not self._is_pinned(version):
+                record: Any = self._state.hget(self._keys.versions, str(version))
                 if version > head - KEPT_RECORDS:
                     self._record_blob(version, None)
                 else:
                     self._state.hdel(self._keys.versions, str(version))
+                if record is not None and self._is_pinned(version):  # meanwhile, by a process that saw the record
+                    self._state.hset(self._keys.versions, str(version), record)
+                    continue  # the next call looks at it again
                 try:
                     self._blobs.remove_ref(self._name(version))
                 except Corrupt as error:  # others write to the store too; its blob stays
                     log.warning("archived version=%d is not removed: %s", version, error)
             self._state.zrem(self._keys.temporary, str(version))
         self._remove_records(head)
+
+    def _is_pinned(self, version: int) -> bool:
+        return bool(self._state.hexists(self._keys.pins, str(version)))
 
     def _thin(self, head: int) -> None:
         """Make versions temporary that the policy does not keep, at most `THINNED`, so that they are deleted first.
