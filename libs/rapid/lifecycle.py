@@ -14,6 +14,7 @@ from typing import Any
 import redis
 
 from rapid.critical_tasks import CriticalTasks
+from rapid.store.errors import Corrupt
 from rapid.store.record import RunRecord
 from rapid.store.state import ACTIVE, ENDED, PAUSE_HOLDS, RunState, Status
 
@@ -162,8 +163,9 @@ class Lifecycle:
               on_poll: Callable[[RunRecord | None], None] = lambda record: None) -> None:
         """Poll the run's status and record on a thread, every ``poll_seconds``.
 
-        While Redis is unreachable the last status stays. With ``ends_with_run`` False the service outlives a stopped
-        run. ``on_poll`` is called on that thread with the run's record after each successful poll.
+        While Redis is unreachable, or status or record are damaged, the last status stays. With ``ends_with_run`` False
+        the service outlives a stopped run. ``on_poll`` is called on that thread with the run's record after each
+        successful poll.
         """
         self._ends_with_run = ends_with_run
         self._on_poll = on_poll
@@ -177,7 +179,7 @@ class Lifecycle:
                 now, record = state.snapshot()
                 self._set(now.status if now else None, now.pause if now else 0)
                 self._on_poll(record)
-            except (redis.RedisError, ValueError) as error:
+            except (redis.RedisError, ValueError, Corrupt) as error:
                 log.warning("run status poll failed: %s", error)
             self._closed.wait(poll_seconds)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import redis
 
+from rapid.store.errors import Corrupt
 from rapid.store.live_channel import (
     MAX_MESSAGE_BYTES,
     NOTHING_WATCHED,
@@ -68,7 +69,7 @@ class LiveSource:
         while True:
             try:
                 self.watched = await asyncio.to_thread(self._watching.watched)
-            except (redis.RedisError, ValueError, KeyError, TypeError):
+            except (redis.RedisError, Corrupt):
                 self.watched = NOTHING_WATCHED  # without the store nobody can watch
             self._headers = {game: header for game, header in self._headers.items() if self.wants(game)}
             for game in self.watched.headers & self._headers.keys():

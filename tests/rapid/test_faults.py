@@ -42,7 +42,11 @@ def test_no_faults_are_no_change(state: RunState) -> None:
     assert not state.redis.hexists(state.keys.documents, "faults")
 
 
-def test_damaged_faults_are_named(state: RunState) -> None:
-    state.redis.hset(state.keys.documents, "faults", "{")
+@pytest.mark.parametrize("text", ["{", "[]"])
+@pytest.mark.parametrize("faults", [{}, {"play-0": "exited with code 1"}])
+def test_damaged_faults_are_named_and_replaced(state: RunState, text: str, faults: dict[str, str]) -> None:
+    state.redis.hset(state.keys.documents, "faults", text)
     with pytest.raises(Corrupt, match="five:r:documents faults is damaged"):
         read_faults(state)
+    report_faults(state, "five train", faults)
+    assert read_faults(state) == faults and len(events(state)) == len(faults)

@@ -10,12 +10,14 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
 from rapid.lifecycle import Lifecycle
-from rapid.store.state import RunState, Status
+from rapid.store.errors import Corrupt
+from rapid.store.state import RunSnapshot, RunState, RunStatus, Status
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -141,16 +143,22 @@ def test_service_may_outlive_its_run(state: RunState) -> None:
     life.close()
 
 
-def test_unreachable_store_keeps_the_last_status(state: RunState) -> None:
+@pytest.mark.parametrize("error", [
+    redis.ConnectionError("gone"), ValueError("the run's record cannot be read"),
+    Corrupt("the run's status is damaged in Redis")])
+def test_unreadable_status_keeps_the_last_one(error: Exception) -> None:
+    polls: list[int] = []
+
+    class State:
+        def snapshot(self) -> RunSnapshot:
+            polls.append(len(polls))
+            if polls[-1] == 1:
+                raise error
+            return RunSnapshot(RunStatus(Status.RUNNING, 0.0, "t", ""), None)
+
+    state: Any = State()
     life = Lifecycle(60.0)
-    state.transition("running", "t")
     life.watch(state, 0.02)
-    eventually(lambda: life.active)
-
-    def broken() -> None:
-        raise redis.ConnectionError("gone")
-
-    state.status = broken  # type: ignore[method-assign, assignment]
-    time.sleep(0.1)
-    assert life.active and not life.draining
+    eventually(lambda: len(polls) > 2)
+    assert life.active and not life.draining and not life.critical_tasks.failure
     life.close()
