@@ -109,13 +109,21 @@ def test_first_of_two_claims_at_the_same_time_wins(tmp_path: Path) -> None:
             claim_blobs(blobs, "r", "run-3")
 
 
-def test_record_that_is_removed_during_a_claim_is_damaged(tmp_path: Path) -> None:
-    class Removing(OvertakenStore):
-        def create_owner(self, run: str, data: bytes) -> bool:
-            return False
+def test_claim_during_another_write_is_tried_again(tmp_path: Path) -> None:
+    class Conflicting(BlobStore):
+        """An object store that answers 409 to a conditional write during another one."""
 
-    with pytest.raises(Corrupt, match="owners/r is damaged"):
-        claim_blobs(Removing(str(tmp_path / "blobs")), "r", "run-1")
+        conflicts = 1
+
+        def create_owner(self, run: str, data: bytes) -> bool:
+            self.conflicts -= 1
+            return self.conflicts < 0 and super().create_owner(run, data)
+
+    blobs = Conflicting(str(tmp_path / "blobs"))
+    with pytest.raises(OSError, match="owners/r is being written by another process; try again"):
+        claim_blobs(blobs, "r", "run-1")
+    claim_blobs(blobs, "r", "run-1")
+    claim_blobs(blobs, "r", "run-1")
 
 
 def test_adoption_changes_the_owner(blobs: BlobStore, first: RunState, second: RunState) -> None:

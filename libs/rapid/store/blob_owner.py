@@ -31,8 +31,10 @@ def claim_blobs(blobs: BlobStore, run: str, run_id: str, adopt: str = "") -> Non
         if blobs.create_owner(run, record):
             return
         found = blobs.owner(run)  # another process was faster
+        if found is None:  # 409 of an object store: the other process's write has not ended
+            raise OSError(f"{blobs.url}: owners/{run} is being written by another process; try again")
     try:
-        row = json.loads(found or b"")
+        row = json.loads(found)
         owner, since = str(row["run_id"]), time.gmtime(float(row["since"]))
     except (*MALFORMED, OSError) as error:  # OSError: a year that the system lacks
         raise Corrupt(f"{blobs.url}: owners/{run} is damaged ({error}): remove it if no other run uses these "
