@@ -21,10 +21,10 @@ def test_each_connection_gets_the_password_of_the_file(tmp_path: Path) -> None:
 
 
 def test_unusable_file_is_an_error_that_clients_retry(tmp_path: Path) -> None:
-    for text, message in ((None, "No such file"), ("\n", "is empty")):
+    for text, message in ((None, "No such file"), (b"\n", "is empty"), (b"ab\xff", "password is not UTF-8 at byte 2")):
         file = tmp_path / "password"
         if text is not None:
-            file.write_text(text)
+            file.write_bytes(text)
         with pytest.raises(ValueError, match=message):
             read_password(file)
         with pytest.raises(redis.ConnectionError, match=message):

@@ -18,6 +18,8 @@ def read_password(path: Path) -> str:
         password = path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ValueError(f"password file {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:  # its text shows a byte of the password
+        raise ValueError(f"password file {path} is not UTF-8 at byte {error.start}") from None
     if not password:
         raise ValueError(f"password file {path} is empty")
     return password
