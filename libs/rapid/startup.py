@@ -2,6 +2,7 @@
 
 import argparse
 import faulthandler
+import ipaddress
 import os
 import signal
 import socket
@@ -133,8 +134,9 @@ def exit_with_error(kind: str, error: Exception) -> NoReturn:
 def advertised_host(host: str) -> str:
     """Return the host name that other machines use for a service that listens on ``host``.
 
-    For a service on every interface this is the machine's full name if it has one, else its address. The name of a
-    StatefulSet's pod outlives its addresses.
+    For a service on every interface this is the machine's full name if it has one, else its address, else its short
+    name: where the machine resolves that to a loopback address, as on Debian, other machines may still resolve it. The
+    name of a StatefulSet's pod outlives its addresses.
     """
     if host not in ANY_ADDRESS:
         return host
@@ -147,4 +149,9 @@ def advertised_host(host: str) -> str:
         return socket.gethostname()
     # A server on 0.0.0.0 may have no IPv6 address; one on :: has both, and the preferred one is first.
     usable = [row for row in found if host == "::" or row[0] == socket.AF_INET]
-    return str((usable or found)[0][4][0])
+    address = next((text for row in usable or found if not _is_loopback(text := str(row[4][0]))), "")
+    return address or socket.gethostname()
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback

@@ -43,3 +43,7 @@ def test_advertised_host(monkeypatch: pytest.MonkeyPatch) -> None:
     assert advertised_host("0.0.0.0") == "10.1.2.3" and advertised_host("::") == "fd00::7"
     del rows[1]
     assert advertised_host("0.0.0.0") == "fd00::7"
+    rows[:] = [(socket.AF_INET, 0, 0, "", ("127.0.1.1", 0))]  # Debian's /etc/hosts
+    assert advertised_host("0.0.0.0") == advertised_host("::") == "4d1a9c6f"
+    rows.append((socket.AF_INET, 0, 0, "", ("10.1.2.3", 0)))
+    assert advertised_host("0.0.0.0") == "10.1.2.3"
