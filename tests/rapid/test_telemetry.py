@@ -206,6 +206,20 @@ def test_clients_over_the_limit_are_refused() -> None:
     server.close()
 
 
+def test_requests_without_a_thread_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    server = start_pages(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(pages.ThreadingMixIn, "process_request", fail)
+        for _ in range(pages.MAX_REQUESTS + 1):
+            with socket.create_connection(("127.0.0.1", server.port), 30) as client:
+                assert client.recv(1) == b""
+    assert get(server.port, "/healthz") == (200, "alive")
+    server.close()
+
+
 def test_pages_on_ipv6() -> None:
     try:
         server = start_pages(0, "::1")
