@@ -121,10 +121,9 @@ def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     if target >= int(made["head"]):
         raise VersionNotPreserved(f"to_version {target}: must be older than the newest version {made['head']}")
     warm = int(payload["warm_up_versions"])
-    learner = dict(source.learner)
-    # Without Adam's moments the learning rate is held at 0 as in a new run.
-    hold = 0 if source.complete else learning.initial_hold_steps
-    learner["hold_steps"] = max(hold, warm * learning.gradient_steps_per_iteration)
+    # The source's own steps at learning rate 0 stay: those left of a warm-up, or without Adam's moments a new run's.
+    held = max(int(source.learner["hold_steps"]), warm * learning.gradient_steps_per_iteration)
+    learner = {**source.learner, "hold_steps": held}
     extra = {**{key: present[key] for key in CONTINUED if key in present}, "learner": learner,
              "schema": source.spec.schema, "warm_up_until": version + warm, "operation": payload["operation"],
              **({} if source.schedules is None else {"schedules": source.schedules})}

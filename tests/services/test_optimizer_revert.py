@@ -50,8 +50,8 @@ class Run:
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
         self.checkpoints = Checkpoints(self.blobs, "trial", 3)
 
-    def extra(self, steps: int = STEPS, **more: Any) -> dict[str, Any]:
-        return {"learner": {"gradient_steps": steps, "hold_steps": 1}, "schema": SPEC.schema, **more}
+    def extra(self, steps: int = STEPS, held: int = 0, **more: Any) -> dict[str, Any]:
+        return {"learner": {"gradient_steps": steps, "hold_steps": held}, "schema": SPEC.schema, **more}
 
     def save(self, value: float, version: int = target, **extra: Any) -> Ref:
         self.checkpoints.save(version, tensors(value), self.extra(**extra))
@@ -201,7 +201,7 @@ def test_parameters_of_the_version_replace_those_of_later_steps(run: Run) -> Non
     run.save(1.0)
     run.publish({"w": np.full(3, 9.0, np.float32)}, gradient_steps=38)
     source = run.source()
-    assert value(source) == (9.0, 1.0) and source.learner == {"gradient_steps": 38, "hold_steps": 1}
+    assert value(source) == (9.0, 1.0) and source.learner == {"gradient_steps": 38, "hold_steps": 0}
     assert source.complete
 
 
@@ -247,12 +247,14 @@ def test_versions_continue_after_the_newest(run: Run, head: int, checkpoint: int
     assert run.staged()[1]["warm_up_until"] == version + 3
 
 
-@pytest.mark.parametrize(("complete", "warm", "hold"), [
-    (True, 0, 0), (True, 3, 6), (False, 0, 5), (False, 2, 5), (False, 3, 6)])
-def test_learning_rate_is_held_until_moments_have_settled(run: Run, complete: bool, warm: int, hold: int) -> None:
-    """For the warm-up's versions, and without Adam's moments for at least as long as in a new run."""
+@pytest.mark.parametrize(("complete", "left", "warm", "hold"), [
+    (True, 0, 0, 0), (True, 0, 3, 6), (True, 7, 0, 7), (True, 7, 3, 7), (False, 0, 0, 5), (False, 0, 2, 5),
+    (False, 0, 3, 6)])
+def test_learning_rate_is_held_until_moments_have_settled(run: Run, complete: bool, left: int, warm: int, hold: int
+                                                          ) -> None:
+    """For the warm-up's versions, for what the target still holds, and without Adam's moments as in a new run."""
     if complete:
-        run.preserve(1.0)
+        run.preserve(1.0, held=left)
     else:
         run.publish(policy_arrays(), gradient_steps=30)
     assert run.transform(warm=warm)["complete"] is complete
