@@ -3,6 +3,7 @@
 On a CPU the same code runs without a graph, which tests everything but the capture itself.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from five.agent.config import LearnerConfig
-from five.agent.learning.cuda_graphs import MAX_SHAPES, WARM_UP_RUNS, GraphedStep
+from five.agent.learning.cuda_graphs import MAX_SHAPES, WARM_UP_RUNS, CaptureError, GraphedStep
 from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
 from five.agent.schedules import Hyperparameters
@@ -186,6 +187,30 @@ def test_out_of_memory_falls_back_to_the_sparse_path(
     warnings = [r.getMessage() for r in caplog.records if "CUDA graph" in r.getMessage()]
     assert len(warnings) == 1 and "80 GiB" in warnings[0] and "services.optimizer.cuda_graphs" in warnings[0]
     assert not policy.dense and one.transfer(batch_of(2)).index is not None
+
+
+def test_failed_warm_up_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels still run when the step is repeated in the current stream."""
+    events: list[str] = []
+
+    class Stream:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def wait_stream(self, other: "Stream") -> None:
+            events.append(f"{self.name} waits for {other.name}")
+
+    def work(tensors: dict[str, Tensor]) -> None:
+        events.append("work")
+        raise CaptureError("it does not fit into memory")
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream("current"))
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    step = GraphedStep(work, torch.device("cpu"))
+    step._stream = Stream("capture")  # type: ignore[assignment]
+    with pytest.raises(CaptureError):
+        step({"x": torch.ones(1)})
+    assert events == ["capture waits for current", "work", "current waits for capture"]
 
 
 def test_unfused_adam_disables_graphs() -> None:

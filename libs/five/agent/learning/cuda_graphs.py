@@ -91,10 +91,12 @@ class GraphedStep(Generic[Result]):
         """Run the work on the capture stream, so that libraries allocate their state for that stream."""
         current = torch.cuda.current_stream(self._device)
         stream.wait_stream(current)
-        with torch.cuda.stream(stream):
-            result = self._work(shape.inputs)
-        current.wait_stream(stream)
-        return result
+        try:
+            with torch.cuda.stream(stream):
+                return self._work(shape.inputs)
+        finally:
+            # After an error too: the caller repeats the work in the current stream, in the same memory.
+            current.wait_stream(stream)
 
     def _capture(self, shape: _ShapeGraph[Result], stream: torch.cuda.Stream) -> None:
         """Capture the work without executing it. Raise CaptureError with the reason."""
