@@ -1,8 +1,9 @@
 """Hyperparameters as piecewise-linear functions of the training progress (Berner et al. 2019, figure 7).
 
-A schedule's position is the version, or the number of hero-steps that the run has received, by its unit. Both only
-grow: reverts and resumes continue them. The schedules are part of the run's state. They can be replaced while the run
-trains, and each checkpoint stores them.
+A schedule's position is the version, or the number of hero-steps that the run has received, by its unit. Reverts and
+resumes continue both; after a crash the hero-steps are those of the checkpoint, while the version continues behind the
+newest one. The schedules are part of the run's state. They can be replaced while the run trains, and each checkpoint
+stores them.
 """
 
 from dataclasses import asdict, dataclass
