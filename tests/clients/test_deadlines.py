@@ -24,6 +24,7 @@ LAYOUT = "0011223344556677"
 RPC = RpcConfig(deadline_seconds=0.3, retries=2, backoff_seconds=0.02, max_backoff_seconds=0.1, reconnect_seconds=0.6,
                 require_token=False)
 PATIENCE = 30.0  # far above the deadlines, far below waiting forever
+LARGE = 8 << 20  # bytes: more than a connection transfers to a server that does not read
 
 
 @pytest.fixture(params=["closed port", "silent socket", "hanging server"])
@@ -77,6 +78,20 @@ async def inference(address: str) -> None:
                          {"x": np.zeros((1, 2), np.float16)})
 
 
+async def large_environment(address: str) -> None:
+    client = EnvironmentClient(address, RPC, 2, LAYOUT, epoch=1)
+    try:
+        await client.open(2, 1, "x" * LARGE)
+    finally:
+        await client.close()
+
+
+async def large_inference(address: str) -> None:
+    async with InferenceClient([address], RPC, LAYOUT, epoch=1) as client:
+        await client.act(np.array([1], np.int64), np.array([NEWEST]), np.array([RESET], np.uint8),
+                         {"x": np.zeros((1, LARGE // 2), np.float16)})
+
+
 async def opponents(address: str) -> None:
     client = OpponentsClient([address], RPC, "r", epoch=1)
     try:
@@ -118,7 +133,8 @@ async def join(address: str) -> None:
         await client.close()
 
 
-@pytest.mark.parametrize("call", [environment, inference, opponents, report, ratings, offer, join])
+@pytest.mark.parametrize("call", [environment, large_environment, inference, large_inference, opponents, report,
+                                  ratings, offer, join])
 async def test_call_ends_by_its_deadline(call: Callable[[str], Awaitable[None]], address: str) -> None:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(CallFailed, match="127.0.0.1"):
@@ -136,5 +152,5 @@ async def test_flush_ends_by_its_timeout(address: str) -> None:
 def test_every_client_module_is_covered() -> None:
     tested = {"environment", "inference", "opponents", "experience", "evaluator", "play"}
     built_on_these = {"inference_pools"}
-    without_calls = {"raw_tensor_set", "window", "wire"}
+    without_calls = {"raw_tensor_set", "stream_write", "window", "wire"}
     assert {module.name for module in pkgutil.iter_modules(clients.__path__)} == tested | built_on_these | without_calls

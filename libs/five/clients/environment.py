@@ -1,6 +1,7 @@
 """Client of the environment service: games in another process, stepped by arrays."""
 
 import asyncio
+import contextlib
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from five.clients import wire
+from five.clients.stream_write import write
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.packed_array import PackedArray
@@ -175,15 +177,16 @@ class EnvironmentClient:
             request.traceparent = parent
         check_size("the request to the games", request.ByteSize(), self._config.max_message_bytes)
         future: asyncio.Future[env_pb2.PlayResponse] = asyncio.get_running_loop().create_future()
-        async with self._writing:
-            self._waiting.append(future)
-            try:
-                await self._call.write(request)
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                pass  # the reader task fails the future with the reason
         try:
-            return await asyncio.wait_for(future, self._config.deadline_seconds)
+            # The write too: it waits while the server does not read.
+            async with asyncio.timeout(self._config.deadline_seconds):
+                async with self._writing:
+                    self._waiting.append(future)
+                    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                        await write(self._call, request)  # the reader task fails the future with the reason
+                return await future
         except TimeoutError:
+            future.cancel()  # nobody awaits it
             self._fail_waiters(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, METHOD,
                                           f"no response within {self._config.deadline_seconds:g} s"))
             assert self._failure is not None

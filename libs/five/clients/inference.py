@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from five.clients import wire
+from five.clients.stream_write import write
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.packed_array import PackedRows
@@ -113,7 +114,7 @@ class _Stream:
         try:
             async with self._writing:
                 if self.alive:
-                    await self._call.write(request)
+                    await write(self._call, request)
             return await future
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
             # The call ended during the write; the reader task has the reason.
