@@ -22,7 +22,7 @@ from five.run.effective import overlay
 from five.run.load import load
 from five.services.rollout.bot_games import BotGames
 from five.services.rollout.env_slots import EnvSlots
-from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
+from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment, connect_in_turn
 from five.services.rollout.game_group import GameGroup, ring_capacity
 from five.services.rollout.game_log import GameLog
 from five.services.rollout.group_dependencies import GroupDependencies
@@ -138,14 +138,13 @@ class RolloutBuilder:
             return LocalEnvironment(await asyncio.to_thread(
                 VecGame, config.game, games, seed, settings.game_threads,
                 observations="packed" if self._sparse else True))
-        targets: Sequence[str] = config.services.dota_env.addresses
-        target = targets[(self._process_hash + index) % len(targets)]
 
-        def connect() -> EnvironmentClient:
-            return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, service.caller_secret,
+        def connect(address: str) -> EnvironmentClient:
+            return EnvironmentClient(address, config.rpc, self._layout.heroes, self._layout.hash, service.caller_secret,
                                      epoch=service.epoch, packed=bool(self._sparse))
 
-        return RemoteEnvironment(connect, games, seed, config.game.model_dump_json(), settings.game_threads)
+        in_turn = connect_in_turn(connect, config.services.dota_env.addresses, self._process_hash + index)
+        return RemoteEnvironment(in_turn, games, seed, config.game.model_dump_json(), settings.game_threads)
 
 
 async def run(service: Service[RunConfig]) -> None:

@@ -1,6 +1,7 @@
 """Environments of a group's games, in this process or in the environment service, behind one interface."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -179,6 +180,14 @@ class LocalEnvironment:
     def _take_packed(self, out: Arrays, games: Ints) -> None:
         for name in self._games.packed:
             out[name][games] = np.array(self._games.packed_obs(name, games), np.object_).reshape(-1, SIDES)
+
+
+def connect_in_turn(connect: Callable[[str], EnvironmentClient], addresses: Sequence[str], first: int
+                    ) -> Callable[[], EnvironmentClient]:
+    """Return a function that connects to the next address at each call, from the one at ``first`` on, modulo their
+    number. New games thus leave a lost server."""
+    positions = itertools.count(first)
+    return lambda: connect(addresses[next(positions) % len(addresses)])
 
 
 class RemoteEnvironment:

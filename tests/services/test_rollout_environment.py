@@ -11,7 +11,7 @@ from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, pack_frame
 from dota.vec_game import STATS, VecGame
 from five.clients.environment import EnvironmentStep, SpectatorView
-from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment, StepResult
+from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment, StepResult, connect_in_turn
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.services.test_dota_env import GAME, LAYOUT, SEED
 
@@ -124,6 +124,22 @@ async def test_lost_games_are_opened_again_with_another_seed(call: str, failure:
     assert first.closed and remote.environment.server == ""
     await remote.reset()
     assert second.calls[0] == ("open", 2, SEED + 1, "config", 3)  # the same seed would play the same games again
+
+
+async def test_lost_games_are_opened_at_the_next_address() -> None:
+    clients: dict[str, Any] = {"env-0:50051": Client(fail_open=failed(StatusCode.UNAVAILABLE)), "env-1:50051": Client()}
+    dialled: list[str] = []
+
+    def connect(address: str) -> Any:
+        dialled.append(address)
+        return clients[address]
+
+    environment = RemoteEnvironment(connect_in_turn(connect, list(clients), 2), 2, SEED, "config", 3)
+    out = {"seen": np.zeros((2, 2, 3), np.float32)}
+    with pytest.raises(ConnectionError):
+        await environment.reset(EVERYONE, NOBODY, out)
+    await environment.reset(EVERYONE, NOBODY, out)
+    assert dialled == ["env-0:50051", "env-1:50051"]
 
 
 async def test_branch_writes_the_observation_of_its_game() -> None:
