@@ -1,22 +1,23 @@
 """Two pools of inference servers behind one client."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from five.clients import inference_pools as inference_pools_module
-from five.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
+from five.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient, ModelInfo
 from five.clients.inference_pools import InferencePools, PastServers, inference_pools, owner_server
 from rapid.config import RpcConfig
-from rapid.rpc.errors import CallFailed
+from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.resolve import ServerAddress
 from tests.clients.name_service import Names
 from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference
 from tests.rapid.conftest import SECRET, at
 
+PAST_ADDRESSES = ["10.0.0.1:50051", "10.0.0.2:50051"]
 SESSIONS = np.array([11, 21, 12, 22], np.int64)
 POLICIES = np.array([NEWEST, 3, NEWEST, 4], np.int64)
 
@@ -183,6 +184,55 @@ async def test_servers_stay_while_their_name_is_unresolved(names: Names, monkeyp
     names.addresses = ["10.0.0.2"]
     assert await owners() == {"10.0.0.2:50051", "127.0.0.9:50051"}
     await servers.close()
+
+
+class PastServer:
+    """Client of a server that responds while its address is not in ``dead``, and has every version."""
+
+    dead: ClassVar[set[str]] = set()
+
+    def __init__(self, target: ServerAddress) -> None:
+        self._address = target.address
+
+    async def model(self, wanted: Sequence[int] = ()) -> ModelInfo:
+        if self._address in self.dead:
+            raise CallFailed(StatusCode.UNAVAILABLE, self._address, "GetModel", "no server responds")
+        return ModelInfo("run", 9, LAYOUT, "schema", tuple(wanted), 1)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def past_servers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Two servers, of which the first does not respond; lost ones are asked again at once."""
+    monkeypatch.setattr(inference_pools_module, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(inference_pools_module, "AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(PastServer, "dead", {PAST_ADDRESSES[0]})
+    return PastServers(PAST_ADDRESSES, PastServer)  # type: ignore[arg-type]
+
+
+async def test_lost_server_is_skipped_until_it_responds(past_servers: PastServers) -> None:
+    async def owners() -> set[str]:
+        await past_servers.resolve()
+        if past_servers._refreshing is not None:
+            await past_servers._refreshing
+        return {past_servers.owner(version) for version in range(50)}
+
+    assert await owners() == set(PAST_ADDRESSES)
+    past_servers.mark_lost(PAST_ADDRESSES[0])
+    assert await owners() == await owners() == {PAST_ADDRESSES[1]}
+    PastServer.dead.clear()
+    assert await owners() == set(PAST_ADDRESSES)
+    await past_servers.close()
+
+
+async def test_wanted_version_leaves_a_lost_server(past_servers: PastServers) -> None:
+    client = InferencePools(PastServer(ServerAddress("newest")), past_servers)  # type: ignore[arg-type]
+    version = next(v for v in range(100) if owner_server(v, PAST_ADDRESSES) == PAST_ADDRESSES[0])
+    assert not await client.want(version)
+    assert await client.want(version), "the next call asks the other server"
+    await client.close()
 
 
 async def test_request_survives_the_removal_of_its_server(pools: Pools) -> None:

@@ -6,8 +6,8 @@ versions move.
 """
 
 import asyncio
-import contextlib
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -34,7 +34,7 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 log = logging.getLogger(__name__)
 REFRESH_SECONDS = 15.0  # between name resolutions
-AWAY_SECONDS = 30.0  # for which a lost server is skipped
+AWAY_SECONDS = 30.0  # for which a lost server is skipped at least
 ASKED = 3  # past servers at most that are asked whether any responds
 IDLE_SECONDS = 120.0  # after which an unused stream is closed
 
@@ -57,9 +57,9 @@ async def does_respond(client: InferenceClient) -> bool:
 class PastServers:
     """The servers of past versions, with one client each, created on first use.
 
-    ``connect`` creates a client of one server. A lost server is skipped for a while, and the next server has its
-    versions. The stream of a server whose versions are no longer played is closed; otherwise each client would connect
-    to hundreds of servers.
+    ``connect`` creates a client of one server. A lost server is skipped until it responds again, and the next server
+    has its versions. The stream of a server whose versions are no longer played is closed; otherwise each client would
+    connect to hundreds of servers.
     """
 
     def __init__(self, addresses: Sequence[str], connect: Callable[[ServerAddress], InferenceClient]) -> None:
@@ -70,7 +70,7 @@ class PastServers:
         self._refreshing: asyncio.Task[None] | None = None
         self._clients: dict[str, InferenceClient] = {}
         self._last_used: dict[str, float] = {}  # by server
-        self._away: dict[str, float] = {}
+        self._away: dict[str, float] = {}  # lost servers, and the loop time from which they are asked again
 
     async def resolve(self) -> int:
         """Return the number of servers. Only the first call waits for name resolution; later calls refresh in the
@@ -86,6 +86,7 @@ class PastServers:
             found = await resolve_servers(self._addresses, list(self._servers.values()))
             self._servers = {target.address: target for target in found} or self._servers
             await self._end_idle()
+            await self._readmit()
         finally:
             self._resolved_at = asyncio.get_running_loop().time()
             self._refreshing = None
@@ -95,10 +96,19 @@ class PastServers:
         idle = [server for server in self._clients if now - self._last_used[server] > IDLE_SECONDS]
         await asyncio.gather(*(self._clients.pop(server).close() for server in idle))
 
+    async def _readmit(self) -> None:
+        """Use the lost servers again that respond. Sessions sent to one that does not would wait for it again."""
+        now = asyncio.get_running_loop().time()
+        self._away = {server: until for server, until in self._away.items() if server in self._servers}
+        due = [server for server, until in self._away.items() if until <= now]
+        respond = await asyncio.gather(*(does_respond(self.client(server)) for server in due))
+        for server, responds in zip(due, respond, strict=True):
+            if responds and self._away.get(server, math.inf) <= now:  # not lost once more meanwhile
+                del self._away[server]
+
     def owner(self, version: int) -> str:
         """Return the address of the server that owns a version. Call `resolve` first."""
-        now = asyncio.get_running_loop().time()
-        available = [server for server in self._servers if self._away.get(server, 0.0) <= now]
+        available = [server for server in self._servers if server not in self._away]
         return owner_server(version, available or list(self._servers))
 
     def client(self, server: str) -> InferenceClient:
@@ -115,8 +125,9 @@ class PastServers:
         return any(await asyncio.gather(*(does_respond(self.client(server)) for server in servers)))
 
     def mark_lost(self, server: str) -> None:
-        """Skip a server for a while, because it did not respond."""
-        log.warning("inference server lost, its past versions move to others server=%s", server)
+        """Skip a server until it responds, because it did not."""
+        if server not in self._away:
+            log.warning("inference server lost, its past versions move to others server=%s", server)
         self._away[server] = asyncio.get_running_loop().time() + AWAY_SECONDS
 
     async def close(self) -> None:
@@ -193,13 +204,17 @@ class InferencePools:
         """Return whether a past version is loaded at its server. If not, the server starts to load it where memory
         allows.
 
-        False also when the server does not respond.
+        False also when the server does not respond; the next call then asks another one.
         """
-        with contextlib.suppress(CallFailed):
-            alone = await self._past.resolve() == 1 and self._shared
-            client = self._newest if alone else self._past.client(self._past.owner(version))
+        alone = await self._past.resolve() == 1 and self._shared
+        server = "" if alone else self._past.owner(version)
+        client = self._past.client(server) if server else self._newest
+        try:
             return version in (await client.model((version,))).resident_versions
-        return False
+        except CallFailed as failure:
+            if server and failure.may_retry:
+                self._past.mark_lost(server)
+            return False
 
     async def model(self) -> ModelInfo:
         """Return the model of the newest version's servers. Raise CallFailed."""
