@@ -160,6 +160,16 @@ async def test_refused_join_names_the_reason(service: Play, client: PlayClient) 
     assert refused.value.code is StatusCode.INVALID_ARGUMENT and refused.value.method == "five.v1.PlayService/Join"
 
 
+async def test_join_that_failed_before_it_is_read_names_the_reason(rpc_config: RpcConfig) -> None:
+    client = PlayClient("127.0.0.1:1", rpc_config, "r", SECRET)
+    connection = client.join("g", "ada")
+    await asyncio.wait_for(connection._call.code(), 30)
+    with pytest.raises(CallFailed, match="no server responds there") as failed:
+        await asyncio.wait_for(read(connection), 30)
+    assert failed.value.code is StatusCode.UNAVAILABLE
+    await client.close()
+
+
 async def test_silent_service_is_not_waited_for(service: Play, start_server: Callable[..., Any], rpc_config: RpcConfig
                                                 ) -> None:
     service.silent = True

@@ -1,6 +1,7 @@
 """Client of the play service: games of people, and one person's connection to a game."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -54,7 +55,8 @@ class GameConnection:
         """Yield responses until the end. Raise CallFailed."""
         try:
             async with asyncio.timeout(self._first_seconds):
-                await self._send_join()
+                with contextlib.suppress(asyncio.InvalidStateError):  # the call has failed already: a read tells why
+                    await self._send_join()
                 response = await self._call.read()
             while response is not grpc.aio.EOF:  # type: ignore[attr-defined]
                 yield response
