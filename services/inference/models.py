@@ -15,11 +15,13 @@ import torch
 
 from rapid.critical_tasks import CriticalTasks
 from rapid.rpc.errors import NotFound, Unavailable
+from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 FETCH_TRIES = 5  # attempts to read a version whose contents are replaced during the read
+PERMANENT_ERRORS = (LookupError, ValueError, Corrupt)  # of a load that would fail again: missing, unsuitable, damaged
 
 
 class PolicyOutput(Protocol):
@@ -93,7 +95,8 @@ class VersionUnavailable(Unavailable):
 
 
 class VersionNotFound(NotFound):
-    """Error of a version that does not exist or was deleted."""
+    """Error of a version that no later attempt can load: it does not exist, was deleted or is damaged, or has another
+    layout or model."""
 
 
 @dataclass
@@ -345,7 +348,7 @@ class Models:
             with self._lock:
                 waiters = self._loading.pop(version)
             for waiting in waiters:
-                gone = isinstance(cause, LookupError)
+                gone = isinstance(cause, PERMANENT_ERRORS)
                 kind = VersionNotFound if gone else VersionUnavailable
                 error = kind(f"version {version} could not be loaded: {cause}")
                 error.__cause__ = cause

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from five.services.inference import models as module
 from five.services.inference.models import Models, ResidentVersion, VersionNotFound, VersionUnavailable
+from rapid.store.errors import Corrupt
 from tests.services.counting import CountingBuilder, Versions
 from tests.waiting import eventually
 
@@ -216,6 +218,16 @@ def test_failed_load_fails_its_requests_and_is_tried_again(start: Start) -> None
             assert error.value.__cause__ is not None
     versions.publish(5)
     assert hold(models, 5).version == 5
+
+
+@pytest.mark.parametrize("cause", [Corrupt("its digest differs"), ValueError("it was made for another layout")])
+def test_damaged_version_is_not_waited_for(start: Start, cause: Exception) -> None:
+    """A group whose past version is unavailable waits for it; one whose version is not found starts other games."""
+    versions = Versions(9)
+    models = start(versions)
+    versions.fetch = Mock(side_effect=cause)  # type: ignore[method-assign]
+    with pytest.raises(VersionNotFound, match=f"version 5 could not be loaded: {cause}"):
+        models.reserve(5).result(30)
 
 
 def test_version_replaced_during_every_read_is_unavailable(start: Start) -> None:
