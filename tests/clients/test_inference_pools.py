@@ -126,6 +126,27 @@ async def test_past_versions_use_their_own_servers(start_server: Any, rpc_config
         assert result.versions.tolist() == [9 if v == NEWEST else 2 for v in versions]
 
 
+async def test_lost_past_server_is_left_soon(start_server: Any, rpc_config: RpcConfig, monkeypatch: pytest.MonkeyPatch
+                                             ) -> None:
+    """A client of one server would wait for it for rpc.reconnect_seconds, and all games of its group with it."""
+    monkeypatch.setattr(inference_pools_module, "MOVE_SECONDS", 0.2)
+    config = rpc_config.model_copy(update={"reconnect_seconds": 600.0})
+    past = await start_server(ADD_INFERENCE, CountingInference(1))
+    addresses = [at(past), "127.0.0.1:1"]
+    lost = next(v for v in range(1000) if owner_server(v, addresses) == addresses[1])
+
+    def connect(addresses: Sequence[str], name: str) -> InferenceClient:
+        return InferenceClient(addresses, config, LAYOUT, SECRET, name=name, epoch=1)
+
+    async with inference_pools(connect, ["127.0.0.1:1"], addresses) as client:
+        request = (np.array([1], np.int64), np.array([lost]), np.array([RESET], np.uint8),
+                   {"x": np.zeros((1, 3), np.float16)})
+        async with asyncio.timeout(60):
+            with pytest.raises(CallFailed):
+                await client.act(*request)
+            assert (await client.act(*request)).versions.tolist() == [1]
+
+
 async def test_single_server_gets_one_request(start_server: Any, rpc_config: RpcConfig) -> None:
     served = CountingInference(9)
     server = await start_server(ADD_INFERENCE, served)

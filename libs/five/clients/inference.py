@@ -209,7 +209,8 @@ class InferenceClient:
     async def act(self, sessions: npt.NDArray[np.int64], policies: npt.NDArray[np.int64],
                   flags: npt.NDArray[np.uint8], observations: Mapping[str, Array | PackedRows],
                   states: Mapping[str, Array] | None = None,
-                  replayed_actions: npt.NDArray[np.int16] | None = None) -> ActResult:
+                  replayed_actions: npt.NDArray[np.int16] | None = None,
+                  reconnect_seconds: float = math.inf) -> ActResult:
         """Step n sessions: int64[n] ids, int64[n] versions (NEWEST), uint8[n] flags, arrays with leading n.
 
         ``observations`` named ``sparse`` may be packed already. ``states`` are those of the sessions with RESTORE,
@@ -217,8 +218,8 @@ class InferenceClient:
         during the request, a request whose sessions all carry RESET or RESTORE is repeated. For any other request the
         remaining sessions are reported unknown, because the lost server may or may not have stepped them.
 
-        Raises CallFailed when the request is refused, or no server is found within ``rpc.reconnect_seconds``;
-        MessageTooLarge or ValueError before anything is sent.
+        Raises CallFailed when the request is refused, or no server is found within ``rpc.reconnect_seconds``, and at
+        most ``reconnect_seconds``; MessageTooLarge or ValueError before anything is sent.
         """
         n = sessions.size
         named: dict[str, Array | PackedRows] = {"policies": policies, "flags": flags, **observations}
@@ -242,7 +243,7 @@ class InferenceClient:
         if self._moves and not (np.asarray(flags) & (RESTORE | REPLAY)).any():
             await self._move()
         stateful = (np.asarray(flags) & (RESET | RESTORE)) == 0
-        end = started + self._config.reconnect_seconds
+        end = started + min(self._config.reconnect_seconds, reconnect_seconds)
         pauses: Iterator[float] | None = None
         while True:
             stream = await self._connected(end)

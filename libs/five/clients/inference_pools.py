@@ -35,6 +35,7 @@ Ints = npt.NDArray[np.int64]
 log = logging.getLogger(__name__)
 REFRESH_SECONDS = 15.0  # between name resolutions
 AWAY_SECONDS = 30.0  # for which a lost server is skipped at least
+MOVE_SECONDS = 10.0  # without a past server after which its versions move to another one
 ASKED = 3  # past servers at most that are asked whether any responds
 IDLE_SECONDS = 120.0  # after which an unused stream is closed
 
@@ -111,6 +112,10 @@ class PastServers:
         available = [server for server in self._servers if server not in self._away]
         return owner_server(version, available or list(self._servers))
 
+    def has_others(self, server: str) -> bool:
+        """Return whether the versions of a server can move to another one."""
+        return any(other != server and other not in self._away for other in self._servers)
+
     def client(self, server: str) -> InferenceClient:
         """Return the client of a server returned by `owner`."""
         if server not in self._clients:
@@ -171,13 +176,15 @@ class InferencePools:
         restored, replayed = np.flatnonzero(flags & RESTORE), np.flatnonzero(flags & REPLAY)
 
         async def act_on(server: str, client: InferenceClient, rows: npt.NDArray[np.intp]) -> ActResult:
+            # All games of the caller wait for this server, so it is left soon where another one can take over.
+            patience = MOVE_SECONDS if server and self._past.has_others(server) else math.inf
             try:
                 return await client.act(
                     sessions[rows], policies[rows], flags[rows],
                     {name: array[rows] for name, array in observations.items()},
                     None if states is None else {name: array[np.isin(restored, rows)]
                                                  for name, array in states.items()},
-                    None if replayed_actions is None else replayed_actions[np.isin(replayed, rows)])
+                    None if replayed_actions is None else replayed_actions[np.isin(replayed, rows)], patience)
             except CallFailed as failure:
                 if server and failure.may_retry:
                     self._past.mark_lost(server)
