@@ -1,5 +1,7 @@
 """Masked categorical distributions and the action table."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -20,6 +22,18 @@ def test_masked_entries_are_never_sampled() -> None:
         assert mask.gather(1, drawn[:, None]).all()
     assert mask.gather(1, logp.argmax(-1)[:, None]).all()
     torch.testing.assert_close(logp.exp().sum(-1), torch.ones(500))
+
+
+def test_only_valid_entry_is_sampled_with_a_random_number_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = torch.eye(6, dtype=torch.bool)
+    logp = masked_log_softmax(torch.randn(6, 6), mask)
+    uniform = torch.rand
+
+    def rand(shape: torch.Size, **options: Any) -> torch.Tensor:
+        return uniform(shape, **options).masked_fill_(mask, 0.0)
+
+    monkeypatch.setattr(torch, "rand", rand)
+    assert sample(logp).tolist() == list(range(6))
 
 
 def test_sample_frequencies_match_probabilities() -> None:

@@ -113,6 +113,18 @@ def test_sample_frequencies_match_logp() -> None:
     torch.testing.assert_close(shares, done.primary[0, 0].exp(), atol=0.03, rtol=0.0)
 
 
+def test_random_numbers_of_zero_choose_what_pytorch_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = policy_of(layout(5))
+    obs, state = random_obs(layout(5), 9, seed=3), state_of(policy, 9)
+    obs["available"][..., 1:] = 0  # one action and nothing else to choose
+    uniform = torch.rand
+    monkeypatch.setattr(torch, "rand", lambda *size, **options: uniform(*size, **options).mul_(0.0))
+    expected = act(policy, obs, state, False)
+    freeze(policy)
+    assert_equal(act(policy, obs, state, False), expected)
+    assert not expected.actions[..., 0].any() and expected.logp.min() > -1000
+
+
 def test_replay_is_left_to_pytorch() -> None:
     policy = policy_of(layout(5))
     obs, state = random_obs(layout(5), 3, seed=2), state_of(policy, 3)

@@ -33,6 +33,8 @@ def sample(log_probabilities: Tensor, generator: torch.Generator | None = None) 
     """
     # PyTorch's exponential_() takes several times as long on a CPU.
     noise = torch.rand(log_probabilities.shape, generator=generator, device=log_probabilities.device)
+    # One number in 2^24 is 0. Its noise would be infinite, and even an only valid entry would lose to a masked one.
+    noise.clamp_min_(torch.finfo(noise.dtype).tiny)
     return log_probabilities.sub(noise.log_().neg_().log_()).argmax(-1)
 
 
