@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,6 @@ from tests.agent.surgery.agents import agent, plan, recorded, trained
 from tests.agent.surgery.test_learner import learned
 
 SPACES = ("item", "area", "unit", "animation")
-
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -39,6 +40,17 @@ def test_narrowing_is_the_best_approximation() -> None:
     singular = np.linalg.svd(product, compute_uv=False)
     assert np.linalg.norm(product - kept) == pytest.approx(np.sqrt((singular[3:] ** 2).sum()), rel=1e-4)
     np.testing.assert_array_equal(made[layer][:, :-3], version[layer][:, :-5])
+
+
+@pytest.mark.parametrize(("space", "observation"), [
+    ("area", {"omit": ("nearby_map.area_effect",)}), ("pickup", {"pickups": 0})])
+def test_embedding_that_nothing_reads_is_narrowed(space: str, observation: dict[str, Any]) -> None:
+    spec = agent(1, observation, {f"{space}_embedding": 6})
+    of = plan(spec, {"kind": "embedding", "space": space, "to": 2})
+    version, table = trained(spec), f"embeddings.tables.{space}"
+    np.testing.assert_array_equal(migrate_policy(of, spec, version)[table], version[table][:, :2])
+    report = check_plan(of, spec, version, recorded(spec))
+    assert report.ok and report.difference.max_logit_change == report.difference.max_value_change == 0
 
 
 def test_too_narrow_embedding_exceeds_the_bounds() -> None:

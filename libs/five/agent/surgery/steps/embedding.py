@@ -49,6 +49,8 @@ class ResizeEmbedding(SurgeryStep):
             return tensors
         table = tensors[self._table].astype(np.float64)
         readers = [(name, columns) for name, all_columns in self._readers(spec).items() for columns in all_columns]
+        if not readers:  # the layout leaves its fields out
+            return tensors
         # All weights that read the embedding as rows, with outputs and kernel cells: [readers * outputs, width].
         weights = [np.moveaxis(tensors[name].astype(np.float64)[:, columns], 1, -1) for name, columns in readers]
         stacked = np.concatenate([w.reshape(-1, w.shape[-1]) for w in weights])
