@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -55,6 +57,15 @@ def test_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch, layer: str,
     assert not report.ok and [step.holds for step in report.steps] == [True, False, True]
     (problem,) = (problem for problem in report.problems if "promises to be exact" in problem)
     assert problem.startswith(f"step 2 (widen {layer} ")
+
+
+@pytest.mark.parametrize("step", [{"kind": "widen", "layer": "set", "to": 9}, {"kind": "grow_lstm", "to": 48}])
+def test_values_that_are_not_finite_exceed_the_bounds(step: dict[str, Any]) -> None:
+    spec = agent(1)
+    version = trained(spec)
+    version["value.bias"] = np.full_like(version["value.bias"], np.nan)
+    report = check_plan(plan(spec, step), spec, version, recorded(spec, 2))
+    assert not report.ok and any("mean_value_change" in problem for problem in report.problems)
 
 
 def test_weights_on_new_inputs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

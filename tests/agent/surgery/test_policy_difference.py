@@ -76,6 +76,15 @@ def test_choice_of_only_one_policy_differs_without_limit(one: Scores, lost: str)
     assert difference(one, two).max_logit_change == float("inf")
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("broken", ["one", "two"])
+def test_value_that_is_not_finite_differs_without_limit(one: Scores, broken: str, value: float) -> None:
+    two = copy_of(one)
+    (one if broken == "one" else two)["values"][0, 0, 0] = value
+    found = difference(one, two)
+    assert found.max_value_change == float("inf") and found.largest < 1e6
+
+
 def test_kl_is_the_mean_over_acting_heroes(one: Scores) -> None:
     two = copy_of(one)
     torch.manual_seed(0)

@@ -159,9 +159,10 @@ def compare_policies(one: Mapping[str, Tensor], two: Mapping[str, Tensor], befor
                              two[name][..., :one[name].shape[-1]] if name.endswith("events") else two[name])
                  for name in one if name.startswith("aux/")]
     acts = one["primary"].isfinite().any(-1)
-    values = (one["values"] - two["values"]).abs()[acts]
+    # A value that is not finite counts as an infinite change: a maximum would ignore NaN.
+    values = (one["values"] - two["values"]).abs()[acts].nan_to_num(nan=float("inf"), posinf=float("inf"))
     deviation = one["values"][acts].std(unbiased=False).clamp_min(1e-3) if acts.any() else torch.ones(())
-    finite = [x[x.isfinite()].abs() for pair in pairs for x in pair] + [one["values"][acts].abs()]
+    finite = [x[x.isfinite()].abs() for x in (*(x for pair in pairs for x in pair), one["values"][acts])]
     return PolicyDifference(
         max_logit_change=max(logits), max_value_change=_max_or_zero(values), max_auxiliary_change=max(auxiliary),
         mean_kl=_mean_kl(one["primary"][acts], two["primary"][acts]),
@@ -198,7 +199,7 @@ def _is_within_tolerance(promise: Promise, difference: PolicyDifference) -> bool
 
 def _exceeded_bounds(bounds: Bounds, whole: PolicyDifference) -> list[str]:
     return [f"{name} {getattr(whole, name):.3g} exceeds the plan's bound {bound:g}"
-            for name, bound in bounds.model_dump().items() if bound is not None and getattr(whole, name) > bound]
+            for name, bound in bounds.model_dump().items() if bound is not None and not getattr(whole, name) <= bound]
 
 
 def _samples_under_promise(stage: PlanStage, version: Mapping[str, Array], seen: RecordedSamples
