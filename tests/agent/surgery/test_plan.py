@@ -143,6 +143,8 @@ def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
     ({"kind": "game", "values": {"neutrals": "perhaps"}}, "neutrals"),
     ({"kind": "game", "values": {"heroes_per_team": 5}}, "heroes_per_team"),
     ({"kind": "game", "values": {"observation.minimap": 4}}, "change the network's inputs"),
+    ({"kind": "game", "values": {"observation.allied_creeps": 6}}, "change the network's inputs"),
+    ({"kind": "game", "values": {"observation.allied_creeps": 4, "observation.wards": 2}}, "use the steps for slots"),
     ({"kind": "game", "values": {"observation.mirror_dire": True}, "anneal_versions": 3}, "cannot be annealed"),
     ({"kind": "game", "values": {"frameskip": 8}, "anneal_versions": 3}, "frameskip cannot be annealed"),
 ])

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from five.agent.surgery.observation_labels import cell_labels
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_game
 
@@ -57,7 +58,7 @@ class ChangeGame(SurgeryStep):
         after = replace_game(spec, **tree)
         if after.game == spec.game:
             raise ValueError(f"game: {', '.join(self.values)} already have these values")
-        if {n: x.axes for n, x in after.labels.items()} != {n: x.axes for n, x in spec.labels.items()}:
+        if _inputs(after) != _inputs(spec):
             raise ValueError(f"game: {', '.join(self.values)} change the network's inputs; use the steps for slots "
                              "and observations (to resize a map, remove it, change it, and add it again)")
         return after
@@ -68,3 +69,8 @@ class ChangeGame(SurgeryStep):
     def describe(self, spec: AgentSpec) -> str:
         how = f", annealed in over {self.anneal_versions} versions" if self.anneal_versions else ""
         return "game: " + ", ".join(f"{k} = {v}" for k, v in self.values.items()) + how
+
+
+def _inputs(spec: AgentSpec) -> tuple[object, object]:
+    """Return the labels of the network's tensors and of the observation's entries."""
+    return {name: labelled.axes for name, labelled in spec.labels.items()}, cell_labels(spec.layout)
