@@ -1,5 +1,6 @@
 """`five draft` on an ended run, with real versions and games, and over REST."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 
 from dota.config import GameConfig, evaluation_game
 from dota.vec_game import VecGame
-from five.agent.draft.leaves import HeroPool
+from five.agent.draft.leaves import HeroPool, LeafTable
 from five.agent.draft.pick_order import DraftError
 from five.cli.main import main
 from five.evaluation.archived_versions import ArchivedVersions
@@ -73,7 +74,7 @@ def test_table_is_independent_of_workers_and_resumption(archive: ArchivedVersion
         patched.setattr(PerGameReader, "read",
                         lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
         again = make(policy, game, pool, {"version": 4}, partial=partial)
-    assert asked == list(range(4, 12)) and not partial.exists()
+    assert asked == list(range(4, 12))
     np.testing.assert_allclose(again.win, whole.win, atol=1e-6)
 
 
@@ -92,7 +93,7 @@ def test_progress_counts_line_ups_and_partial_tables_are_saved_late(
         seen.append((done, partial.read_bytes() != b"of another release"))
 
     whole = make(policy, game, pool, {"version": 4}, partial=partial, on_progress=note)
-    assert seen == [(5, False), (10, False), (12, False)] and not partial.exists()
+    assert seen == [(5, False), (10, False), (12, False)]
     monkeypatch.setattr("five.evaluation.draft_table.SAVE_SECONDS", -1.0)
     partial.write_bytes(b"of another release")
     seen.clear()
@@ -110,6 +111,23 @@ def test_interruption_without_a_partial_table_is_raised(archive: ArchivedVersion
 
     with pytest.raises(InterruptedError):
         make(policy, game, draft_tables.pool_of(game), {"version": 4}, on_progress=stop)
+
+
+def test_full_disk_at_the_end_loses_no_table(archive: ArchivedVersions, monkeypatch: pytest.MonkeyPatch,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    """The finished table cannot be stored. The next call resumes from the unfinished one."""
+    def full(store: draft_tables.DraftTableStore, name: str, leaves: LeafTable) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "blobs")
+
+    monkeypatch.setattr("five.evaluation.draft_table.SAVE_SECONDS", -1.0)
+    partial = archive.folder.draft / "version-4.partial"
+    with monkeypatch.context() as patched:
+        patched.setattr(draft_tables.DraftTableStore, "put", full)
+        assert main(["draft", "--make"]) == 2 and "No space left" in capsys.readouterr().err
+    assert np.isfinite(draft_tables.parse(partial.read_bytes()).win).all()
+    monkeypatch.setattr(PerGameReader, "read", lambda *arguments: pytest.fail("a line-up is read again"))
+    assert main(["draft", "--make"]) == 0 and not partial.exists()
+    assert draft_tables.DraftTableStore(archive.blobs, "trial").names() == ["version-4"]
 
 
 def test_draft_command_output(archive: ArchivedVersions, capsys: pytest.CaptureFixture[str]) -> None:

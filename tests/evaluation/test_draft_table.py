@@ -1,5 +1,7 @@
 """Draft tables: the progress that is reported, and which unfinished tables are resumed."""
 
+import contextlib
+import errno
 import time
 from pathlib import Path
 
@@ -53,7 +55,6 @@ def test_only_a_table_of_the_same_version_and_pool_resumes(
     found = make(*agent, pool, {"version": version}, partial=partial,
                  on_progress=lambda done, seconds: progress.append(done))
     assert progress[-1] == computed, "line-ups that were computed after the interruption"
-    assert not partial.exists(), "a finished table leaves no unfinished one"
     assert found.pool == pool and found.facts["version"] == version
     np.testing.assert_allclose(found.win, make(*agent, pool, {"version": version}).win, atol=2e-6)
 
@@ -66,3 +67,24 @@ def test_progress_reports_seconds_since_the_start(agent: tuple[Policy, GameConfi
     assert [done for done, _, _ in reports] == [4, 8, 12]
     for _, seconds, elapsed in reports:
         assert 0 <= seconds <= elapsed, f"{seconds} s reported, {elapsed} s after the call"
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["finished", "interrupted"])
+def test_full_disk_stops_no_computation(agent: tuple[Policy, GameConfig], tmp_path: Path, ends: bool,
+                                        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def full(table: object) -> list[memoryview]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def interrupt(done: int, seconds: float) -> None:
+        if ends and done == 8:
+            raise Interrupted
+
+    monkeypatch.setattr(draft_table, "SAVE_SECONDS", -1.0)
+    monkeypatch.setattr("five.run.draft_tables.serialize", full)
+    partial = tmp_path / "table.partial"
+    with pytest.raises(Interrupted) if ends else contextlib.nullcontext():
+        assert np.isfinite(make(*agent, POOL, {"version": 4}, partial=partial, on_progress=interrupt).win).all()
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == (2 if ends else 3) and all(
+        str(partial) in line and "No space left" in line for line in warnings)
+    assert not list(tmp_path.iterdir()), "a half-written file remains"

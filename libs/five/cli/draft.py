@@ -145,9 +145,11 @@ def _load_leaves(archive: "ArchivedVersions | AgentArchive", tables: Any, argume
     print(f"reading {pool.line_ups:,} line-ups of {len(pool.heroes)} heroes from version {number}; it resumes "
           "after an interruption", file=sys.stderr)
     began = time.monotonic()
+    partial = archive.folder.draft / f"{name}.partial"
     leaves = make(policy, game, pool, {"version": number, "schema": meta.get("schema")}, threads=arguments.threads,
-                  partial=archive.folder.draft / f"{name}.partial", on_progress=progress)
+                  partial=partial, on_progress=progress)
     tables.put(name, leaves)
+    partial.unlink(missing_ok=True)
     print(f"done in {time.monotonic() - began:.1f} s: draft/{name}", file=sys.stderr)
     return leaves
 

@@ -1,6 +1,7 @@
 """Draft table of an archived version: the win heads of both teams evaluate the first observation of each line-up."""
 
 import json
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from five.run import draft_tables
 from five.run.line_ups import METHOD
 from rapid.atomic_file import replacing
 
+log = logging.getLogger(__name__)
 CHUNK = 4096  # line-ups between two checks of the time
 SAVE_SECONDS = 60.0  # interval at which an unfinished table is saved
 
@@ -29,8 +31,9 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
     """Return the table of all line-ups of ``pool``, computed by ``threads`` workers and equal for any number of them.
 
     ``facts`` are stored with the table; ``batch`` line-ups are evaluated in one forward pass. An unfinished table is
-    saved to ``partial`` once a minute and resumed; a partial table of another version or pool is discarded.
-    ``on_progress`` receives the line-ups done in this call and the seconds spent on them.
+    saved to ``partial`` once a minute and resumed; a partial table of another version or pool is discarded. If it
+    cannot be saved, as on a full disk, the computation goes on with a warning. The caller removes the file once the
+    whole table is stored. ``on_progress`` receives the line-ups done in this call and the seconds spent on them.
     """
     about = {**facts, **METHOD}
     win = _load_partial(partial, pool, about)
@@ -65,8 +68,6 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
             if partial is not None and done:
                 _save_partial(partial, LeafTable(pool, win.reshape(pool.shape), about))
             raise
-    if partial is not None:
-        partial.unlink(missing_ok=True)
     return LeafTable(pool, win.reshape(pool.shape), {**about, "at": time.time()})
 
 
@@ -82,7 +83,11 @@ def _load_partial(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -
 
 
 def _save_partial(partial: Path, leaves: LeafTable) -> None:
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(partial) as file:
-        for piece in draft_tables.serialize(leaves):
-            file.write(piece)
+    try:
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(partial) as file:
+            for piece in draft_tables.serialize(leaves):
+                file.write(piece)
+    except OSError as error:
+        log.warning("unfinished draft table not saved; an interruption would lose the line-ups since the last save "
+                    "path=%s: %s", partial, error.strerror or error)
