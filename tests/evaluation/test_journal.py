@@ -1,6 +1,8 @@
 """Journal of rows: what is read back after changes, crashes and a new start."""
 
 import os
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,24 @@ def test_incomplete_last_line_is_discarded_and_overwritten(path: Path, torn: str
     journal.write({"b": 5})
     journal.write({"c": 6})
     assert path.read_text() == '{"a": 1}\n{"b": 5}\n{"c": 6}\n' and Journal(path).rows == {"a": 1, "b": 5, "c": 6}
+
+
+def test_line_cut_off_by_a_full_disk_is_overwritten(path: Path) -> None:
+    """The process may write again when there is space."""
+    journal = Journal(path)
+    journal.write({"a": 1})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 4, before[1]))
+        with pytest.raises(OSError):
+            journal.write({"b": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_text() == '{"a": 1}\n{"b"' and journal.rows == {"a": 1}
+    journal.write({"c": 3})
+    assert path.read_text() == '{"a": 1}\n{"c": 3}\n' and Journal(path).rows == {"a": 1, "c": 3}
 
 
 def test_forgotten_rows_are_kept_under_their_time(path: Path) -> None:

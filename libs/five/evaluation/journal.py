@@ -28,11 +28,12 @@ class Journal:
             self._path.rename(self._path.with_name(f"{self._path.name}.{int(self._path.stat().st_mtime)}"))
         self._forgotten = False
         with self._path.open("ab") as file:
-            if file.tell() > self._whole:  # a process died while it wrote the last line
+            if file.tell() > self._whole:  # a process died, or a disk was full, while the last line was written
                 file.truncate(self._whole)
-            self._whole += file.write(json.dumps(rows).encode() + b"\n")
+            size = file.write(json.dumps(rows).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+        self._whole += size
         self._apply(rows)
 
     def forget(self) -> None:
