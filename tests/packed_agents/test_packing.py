@@ -202,6 +202,17 @@ def test_renewal_evaluates_again(agent: PackedAgent) -> None:
     assert {name: data for name, data in after.items() if data != files.get(name)}.keys() == {"card.md"}
 
 
+@pytest.mark.parametrize(("weaknesses", "problem"), [
+    ([""], "weaknesses.0: String should have at least 1"), (["It is slow."] * 33, "weaknesses: List should have at"),
+    (["ä" * 2000] * 17, "has .* bytes, at most 65536 are allowed")], ids=["empty", "many", "large"])
+def test_renewal_refuses_a_text_that_no_card_holds(agent: PackedAgent, weaknesses: list[str], problem: str) -> None:
+    """It changes no file: an agent whose card cannot be read is lost."""
+    before = {path.name: path.read_bytes() for path in agent.path.iterdir()}
+    with pytest.raises(AgentUnavailable, match=problem):
+        renew(agent, EvaluationRequest(games=2), weaknesses)
+    assert {path.name: path.read_bytes() for path in agent.path.iterdir()} == before
+
+
 def test_an_interrupted_renewal_continues(agent: PackedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     card, said = agent.card, list[str]()
     write, before = Journal.write, stale(agent)

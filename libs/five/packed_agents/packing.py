@@ -18,7 +18,7 @@ from five.agent.surgery import AgentSpec
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, play_planned
 from five.local.run_lock import FileLock
-from five.packed_agents.card import AgentCard, TrainingFacts, card_text, first_problem
+from five.packed_agents.card import MAX_BYTES, AgentCard, TrainingFacts, card_text, first_problem
 from five.packed_agents.check import check_timesteps, play_check
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile, journal_path, play_games, recorded_games
@@ -103,15 +103,13 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
         replace_text(partial / CONFIG, text)
         replace_text(partial / GAMES, games_text(games))
         check = play_check(policy, config.game, timesteps=check_timesteps(spec))
-        try:
-            card = AgentCard(
-                name=request.name, summary=request.summary or _summary(config, facts), mode=config.game.mode,
-                patch=config.game.patch, heroes=list(config.game.hero_pool), license=request.license, training=facts,
-                rules=REVISION, layout=spec.layout.hash, model_schema=spec.schema, parameters=spec.parameters,
-                weights_sha256=sha256, temperature=request.temperature, scores=games.scores(), games_file=GAMES,
-                replay_file=replay, check=check, weaknesses=list(request.weaknesses))
-        except ValidationError as error:
-            raise AgentUnavailable(f"card of {request.name!r}: {first_problem(error)}") from None
+        card = _valid_card(request.name, {
+            "name": request.name, "summary": request.summary or _summary(config, facts), "mode": config.game.mode,
+            "patch": config.game.patch, "heroes": list(config.game.hero_pool), "license": request.license,
+            "training": facts, "rules": REVISION, "layout": spec.layout.hash, "model_schema": spec.schema,
+            "parameters": spec.parameters, "weights_sha256": sha256, "temperature": request.temperature,
+            "scores": games.scores(), "games_file": GAMES, "replay_file": replay, "check": check,
+            "weaknesses": list(request.weaknesses)})
         replace_text(partial / CARD, card_text(card))
         PackedAgent(partial).policy()  # raises if a file that was just written cannot be read
         partial.chmod(0o755)
@@ -134,6 +132,7 @@ def renew(agent: PackedAgent, evaluation: EvaluationRequest = EvaluationRequest(
     """
     policy, config = agent.policy(), agent.config
     changed: dict[str, Any] = {"weaknesses": list(weaknesses)} if weaknesses else {}
+    _valid_card(agent.card.name, {**dict(agent.card), **changed})  # before hours of games
     weights = WeightsFile(agent.path / WEIGHTS, agent.card.weights_sha256, agent.spec, agent.card.temperature)
     journal = journal_path(agent.path, weights)
     if evaluation.games:
@@ -143,7 +142,7 @@ def renew(agent: PackedAgent, evaluation: EvaluationRequest = EvaluationRequest(
         changed |= {"rules": REVISION, "scores": games.scores()}
     _record(policy, config, 0, agent.replay)
     changed["check"] = play_check(policy, config.game, timesteps=check_timesteps(agent.spec))
-    card = agent.card.model_copy(update=changed)
+    card = _valid_card(agent.card.name, {**dict(agent.card), **changed})
     replace_text(agent.path / CARD, card_text(card))
     if evaluation.games:
         shutil.rmtree(journal.parent)
@@ -155,6 +154,19 @@ def games_text(games: EvaluationGames) -> str:
     head = games.model_copy(update={"games": []}).model_dump_json()
     rows = ",\n".join(row.model_dump_json() for row in games.games)
     return f"{head.removesuffix(']}')}\n{rows}\n]}}\n"
+
+
+def _valid_card(name: str, values: Mapping[str, Any]) -> AgentCard:
+    """Return the card of these values. Raises AgentUnavailable for one that could not be read back."""
+    try:
+        card = AgentCard(**values)
+    except ValidationError as error:
+        raise AgentUnavailable(f"card of {name!r}: {first_problem(error)}") from None
+    size = len(card_text(card).encode())
+    if size > MAX_BYTES:
+        raise AgentUnavailable(f"card of {name!r}: it has {size} bytes, at most {MAX_BYTES} are allowed: shorten its "
+                               "texts")
+    return card
 
 
 def _evaluate(journal: Path, weights: WeightsFile, evaluation: EvaluationRequest, say: Callable[[str], None]
