@@ -10,7 +10,7 @@ from five.agent.surgery import AgentSpec
 from five.evaluation.match import Contestant, play
 from five.packed_agents import folder
 from five.packed_agents.card import card_text
-from five.packed_agents.errors import AgentUnavailable
+from five.packed_agents.errors import AgentUnavailable, read_bytes
 from five.packed_agents.folder import PackedAgent, find_agent, packed_agents
 from five.run.load import load
 
@@ -53,6 +53,20 @@ def test_an_installed_package_has_its_agents(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(folder, "_HERE", package)
     monkeypatch.delenv("FIVE_AGENTS", raising=False)
     assert folder.agent_folders() == [package / "agents"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux")
+def test_a_file_without_a_size_is_read_up_to_the_limit(agent: PackedAgent) -> None:
+    """A folder of unknown origin may hold a link to an endless device, whose size is 0."""
+    games = agent.path / agent.card.games_file
+    size = games.stat().st_size
+    assert len(read_bytes(games, size)) == size
+    with pytest.raises(AgentUnavailable, match=f"more than {size - 1} bytes"):
+        read_bytes(games, size - 1)
+    games.unlink()
+    games.symlink_to("/proc/self/maps")
+    with pytest.raises(AgentUnavailable, match="games.json: it has more than 10 bytes"):
+        read_bytes(games, 10)
 
 
 def test_a_loaded_agent_plays(shared_agent: PackedAgent) -> None:

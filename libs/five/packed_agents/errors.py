@@ -16,9 +16,10 @@ def damaged(path: Path, reason: object) -> AgentUnavailable:
 def read_bytes(path: Path, limit: int) -> bytes:
     """Return a file's bytes. Raises AgentUnavailable for a missing file and for one of more than ``limit`` bytes."""
     try:
-        size = path.stat().st_size
-        if size > limit:
-            raise damaged(path, f"{size} bytes, at most {limit} are allowed")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(limit + 1)  # a device has no size and no end
     except OSError as error:
         raise AgentUnavailable(f"{path}: {error.strerror}: every packed agent's folder must have this file") from None
+    if len(data) > limit:
+        raise damaged(path, f"it has more than {limit} bytes, the most that are allowed")
+    return data
