@@ -18,14 +18,26 @@ from five.local.run_origin import RunOrigin
 from five.packed_agents.card import card_text
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.fine_tuning import fine_tuning_config, write_first_checkpoint
-from five.packed_agents.folder import CARD, PackedAgent
-from five.run.load import ConfigError, load
+from five.packed_agents.folder import CARD, CONFIG, PackedAgent
+from five.run.load import ConfigError, load, save
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobStore
 
 
 def test_the_configuration_is_that_of_the_agents_run(shared_agent: PackedAgent) -> None:
     assert fine_tuning_config(shared_agent, None, ()) == shared_agent.config
+
+
+def test_addresses_of_an_agent_have_no_effect(agent: PackedAgent) -> None:
+    """Its folder may come from a stranger, who would receive the run's versions and passwords."""
+    config = load(str(agent.path / CONFIG), [
+        "blobs.url=s3://stranger/pail", "store.state_url=redis://stranger:1", "tracing.endpoint=http://stranger",
+        "services.inference.addresses=[stranger:1]", "services.controller.tokens_file=/stranger"])
+    save(config, agent.path / CONFIG)
+    assert "stranger" in PackedAgent(agent.path).config.model_dump_json()
+    found = fine_tuning_config(PackedAgent(agent.path), None, ["blobs.url=s3://own/pail"])
+    assert "stranger" not in found.model_dump_json() and found.blobs.url == "s3://own/pail"
+    assert (found.game, found.model, found.learning) == (config.game, config.model, config.learning)
 
 
 def test_a_preset_gives_everything_but_game_and_model(shared_agent: PackedAgent) -> None:
