@@ -276,6 +276,10 @@ def test_other_file_and_other_processors_are_refused(place: Path, monkeypatch: p
     search(place, max_variants=1)
     with pytest.raises(ConfigError, match="another version of this file"):
         search(place, minutes=5)
+    with monkeypatch.context() as patched:
+        patched.setattr("five.benchmarks.results.processor", lambda: "another kind")
+        with pytest.raises(ConfigError, match="and here are .* of another kind: continue it there"):
+            search(place, max_variants=2)
     there = os.sched_getaffinity(0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(3 * len(there))))
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, share: None)

@@ -54,12 +54,7 @@ class Ablation:
         Raises ConfigError as `check` and `require_same_source` do, and for a folder that another kind of machine began:
         its minutes would not compare.
         """
-        if self.description.exists():
-            known, here = read_description(self.description)["machine"], machine()
-            if any(known[key] != here[key] for key in ("cpu", "cores")):
-                raise ConfigError(f"{self.folder} was begun on {known['cores']} processors of {known['cpu']}, and here "
-                                  f"are {here['cores']} of {here['cpu']}: continue it there, or change the file's name "
-                                  "key")
+        require_same_machine(self.description, ("cpu", "cores"))
         open_folder(self.description, self.config, self._begun())
 
     def check(self) -> None:
@@ -194,6 +189,17 @@ class Ablation:
                   "minutes": config.minutes, "conditions": conditions, "training": summarize_training(versions),
                   "evaluated": evaluated}
         replace_text(folder.path / RESULT, json.dumps(result, indent=1))
+
+
+def require_same_machine(description: Path, keys: Collection[str]) -> None:
+    """Raise ConfigError if an experiment was begun on a machine with other values of ``keys`` ("cpu", "cores"): its
+    minutes would not compare. Do nothing without a description."""
+    if not description.exists():
+        return
+    known, here = read_description(description)["machine"], machine()
+    if any(known[key] != here[key] for key in keys):
+        raise ConfigError(f"{description.parent} was begun on {known['cores']} processors of {known['cpu']}, and here "
+                          f"are {here['cores']} of {here['cpu']}: continue it there, or change the file's name key")
 
 
 def open_folder(description: Path, config: ExperimentConfig, begun: Collection[str] = ()) -> None:

@@ -13,7 +13,15 @@ from typing import Any
 from five.ablation import parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial
-from five.ablation.runner import Ablation, TrialFailed, evaluated_points, open_folder, require_same, write_description
+from five.ablation.runner import (
+    Ablation,
+    TrialFailed,
+    evaluated_points,
+    open_folder,
+    require_same,
+    require_same_machine,
+    write_description,
+)
 from five.run.load import ConfigError
 from five.sweep.config import SweepConfig
 from five.sweep.objective import version_objective
@@ -30,7 +38,8 @@ class SweepFolder:
 
     def open(self) -> None:
         """Create the folder, or open it to run further variants. Raises ConfigError as
-        `five.ablation.runner.open_folder`."""
+        `five.ablation.runner.open_folder`, and for a folder that another kind of processor began."""
+        require_same_machine(self.description, ("cpu",))  # `SweepStudy.open` compares the processors of a run
         open_folder(self.description, self.config)
 
     def check(self) -> None:
