@@ -1,6 +1,7 @@
 """Trials that train in stages: each stage continues the training and adds an evaluation."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from five.ablation import runner
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial
 from five.ablation.evaluation import Anchors, VersionEvaluation
-from five.ablation.runner import FINISHED, RESULT, Ablation, TrialFailed
+from five.ablation.runner import CONDITIONS, FINISHED, RESULT, Ablation, TrialFailed
 from five.agent.ratings import Skill
 
 TRIAL = Trial("base", 3)
@@ -81,6 +82,22 @@ def test_interrupted_stage_starts_the_run_again(ablation: Ablation) -> None:
     ablation.run_trial(TRIAL, lambda text: None, 3)
     assert minutes(ablation) == [2.0, 4.0, 6.0] and trainings(ablation)[2] == f"--minutes 2.0 {START}"
     assert len(trainings(ablation)) == 5
+
+
+def test_files_that_a_resumption_needs_are_synced(ablation: Ablation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power failure an unsynced file may be empty, and an empty FINISHED means a whole training."""
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def spy(descriptor: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", spy)
+    ablation.open()
+    ablation.run_trial(TRIAL, lambda text: None, 1)
+    for name in (ablation.description.name, CONDITIONS, FINISHED, RESULT):
+        assert any(name in file for file in synced), name
 
 
 def test_interrupted_evaluation_is_repeated(ablation: Ablation) -> None:

@@ -43,7 +43,7 @@ class Anchors:
         """Write the anchors atomically."""
         values = {"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
                   "draw_probability": self.draw_probability, "games": self.games}
-        replace_text(path, json.dumps(values))
+        replace_text(path, json.dumps(values), sync=True)
 
     @classmethod
     def read(cls, path: Path) -> "Anchors | None":

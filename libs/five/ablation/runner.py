@@ -1,7 +1,8 @@
 """Trials of an ablation: each is a `five train` with its result stored in the trial's folder.
 
-A trial with a result is not run again, so that an interrupted ablation resumes. A trial may train in stages, with an
-evaluation after each, so that a sweep can end it early. `five.ablation.parallel` runs several at once.
+A trial with a result is not run again, so that an interrupted ablation resumes. The files that this depends on are
+synced to disk: after a power failure an empty one would mean another state of the trial. A trial may train in stages,
+with an evaluation after each, so that a sweep can end it early. `five.ablation.parallel` runs several at once.
 """
 
 import json
@@ -160,8 +161,8 @@ class Ablation:
             raise self._failure(trial, f"ended with status {process.returncode}")
         if done and (before := _read_json(folder.path / CONDITIONS)):
             conditions = Conditions(**before) + conditions
-        replace_text(folder.path / CONDITIONS, json.dumps(conditions.as_dict(), indent=1))
-        replace_text(folder.path / FINISHED, str(minutes))
+        replace_text(folder.path / CONDITIONS, json.dumps(conditions.as_dict(), indent=1), sync=True)
+        replace_text(folder.path / FINISHED, str(minutes), sync=True)
 
     def _log(self, trial: Trial) -> Path:
         return self.folder / f"{trial.name}.log"
@@ -188,7 +189,7 @@ class Ablation:
         result = {"variant": trial.variant, "seed": trial.seed, "commit": source_commit(), "machine": machine(),
                   "minutes": config.minutes, "conditions": conditions, "training": summarize_training(versions),
                   "evaluated": evaluated}
-        replace_text(folder.path / RESULT, json.dumps(result, indent=1))
+        replace_text(folder.path / RESULT, json.dumps(result, indent=1), sync=True)
 
 
 def require_same_machine(description: Path, keys: Collection[str]) -> None:
@@ -253,7 +254,7 @@ def write_description(description: Path, config: ExperimentConfig) -> None:
     about = {"digest": config.digest, "config": config.model_dump(mode="json"),
              "preset": redact_tree(config.preset_values), "rules": REVISION, "commit": source_commit(),
              "machine": machine()}
-    replace_text(description, json.dumps(about, indent=1))
+    replace_text(description, json.dumps(about, indent=1), sync=True)
 
 
 def read_description(description: Path) -> dict[str, Any]:
