@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from five.evaluation.journal import Journal
+from five.evaluation.journal import Journal, JournalDamaged
 
 
 @pytest.fixture
@@ -85,7 +85,8 @@ def test_forgetting_without_a_file_renames_nothing(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name] and Journal(path).rows == {"a": 1}
 
 
-def test_damaged_line_is_not_skipped(path: Path) -> None:
-    path.write_text('{"a": 1}\nnonsense\n{"b": 2}\n')
-    with pytest.raises(ValueError, match="Expecting value"):
+@pytest.mark.parametrize("damaged", ["nonsense", "1", '"text"', "[1]", "[" * 100_000, "\0" * 20])
+def test_damaged_line_is_not_skipped(path: Path, damaged: str) -> None:
+    path.write_text(f'{{"a": 1}}\n{damaged}\n{{"b": 2}}\n')
+    with pytest.raises(JournalDamaged, match=f"{path}, line 2: "):
         Journal(path)

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rapid.malformed import MALFORMED
+
+
+class JournalDamaged(RuntimeError):
+    """A journal with a complete line that no write has made."""
+
 
 class Journal:
-    """The rows that result from the changes in a file. Only `write` changes it, and only one process may write."""
+    """The rows that result from the changes in a file. Only `write` changes it, and only one process may write.
+
+    Raises JournalDamaged naming the line.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -16,10 +25,14 @@ class Journal:
         self._whole = 0  # bytes of complete lines
         self._forgotten = False
         if path.exists():
-            for line in path.read_bytes().splitlines(keepends=True):
+            for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
                 if not line.endswith(b"\n"):
                     break
-                self._apply(json.loads(line))
+                try:
+                    self._apply(dict(json.loads(line)))
+                except MALFORMED as error:
+                    raise JournalDamaged(f"{path}, line {number}: not a change of a journal: {error}. Remove the line, "
+                                         "or rename the file to play all of its games again") from None
                 self._whole += len(line)
 
     def write(self, rows: Mapping[str, Any]) -> None:
