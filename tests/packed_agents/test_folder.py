@@ -61,11 +61,11 @@ def test_a_file_without_a_size_is_read_up_to_the_limit(agent: PackedAgent) -> No
     games = agent.path / agent.card.games_file
     size = games.stat().st_size
     assert len(read_bytes(games, size)) == size
-    with pytest.raises(AgentUnavailable, match=f"more than {size - 1} bytes"):
+    with pytest.raises(AgentUnavailable, match=f"{size} bytes, at most {size - 1} are allowed"):
         read_bytes(games, size - 1)
     games.unlink()
     games.symlink_to("/proc/self/maps")
-    with pytest.raises(AgentUnavailable, match="games.json: it has more than 10 bytes"):
+    with pytest.raises(AgentUnavailable, match="games.json: 11 bytes, at most 10 are allowed"):
         read_bytes(games, 10)
 
 

@@ -1,5 +1,6 @@
 """Errors of packed agents. Their messages are for the user."""
 
+import os
 from pathlib import Path
 
 
@@ -17,9 +18,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """Return a file's bytes. Raises AgentUnavailable for a missing file and for one of more than ``limit`` bytes."""
     try:
         with path.open("rb") as file:
-            data = file.read(limit + 1)  # a device has no size and no end
+            data = file.read(limit + 1)  # a device has no end, and its size is 0
+            size = max(len(data), os.fstat(file.fileno()).st_size)
     except OSError as error:
         raise AgentUnavailable(f"{path}: {error.strerror}: every packed agent's folder must have this file") from None
     if len(data) > limit:
-        raise damaged(path, f"it has more than {limit} bytes, the most that are allowed")
+        raise damaged(path, f"{size} bytes, at most {limit} are allowed")
     return data
