@@ -22,9 +22,9 @@ from five.packed_agents import evaluation, packing
 from five.packed_agents.card import TrainingFacts
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile
-from five.packed_agents.folder import CONFIG, GAMES, WEIGHTS, PackedAgent
+from five.packed_agents.folder import CONFIG, GAMES, WEIGHTS, PackedAgent, portable_config
 from five.packed_agents.games import parse_games
-from five.packed_agents.packing import EvaluationRequest, pack, portable_config, renew
+from five.packed_agents.packing import EvaluationRequest, pack, renew
 from five.packed_agents.policy import policy_of
 from five.run.load import load, validate
 from tests.packed_agents.tiny_agent import VERSION, ended_run, request

@@ -16,7 +16,6 @@ from five.agent.surgery import AgentSpec
 from five.local.run_folder import RunFolder
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.folder import PackedAgent
-from five.packed_agents.packing import portable_config
 from five.packed_agents.policy import policy_of
 from five.run.config import RunConfig
 from five.run.load import apply_overrides, load, validate
@@ -28,13 +27,12 @@ from rapid.blobs import BlobStore
 
 def fine_tuning_config(agent: PackedAgent, preset: str | None, overrides: Sequence[str]) -> RunConfig:
     """Return the configuration of a run that continues an agent: its game and model, and the other sections of a
-    preset, by default those of its own run. ``overrides`` come last. Addresses in the agent's file have no effect: a
-    folder of unknown origin must not choose the stores or services of a run.
+    preset, by default those of its own run. ``overrides`` come last.
 
     Raises ConfigError for invalid overrides, AgentUnavailable if surgery cannot bring the agent over to the game and
     model.
     """
-    base = portable_config(agent.config, agent.card.name) if preset is None else load(preset)
+    base = agent.config if preset is None else load(preset)
     tree: dict[str, Any] = base.model_dump(mode="json", by_alias=True)
     own: Mapping[str, Any] = agent.config.model_dump(mode="json", by_alias=True)
     tree |= {"game": own["game"], "model": {**own["model"], "precision": tree["model"]["precision"]},

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dota.config import GameConfig
 from dota.rule_changes import changes_since
@@ -24,7 +25,7 @@ from five.packed_agents.games import EvaluationGames, parse_games
 from five.packed_agents.policy import policy_of
 from five.packed_agents.weights import Array, read_weights
 from five.run.config import RunConfig
-from five.run.load import ConfigError, validate
+from five.run.load import ConfigError, rename, validate
 from five.run.renamed_keys import migrate
 from five.run.stored_values import move_to_bounds
 
@@ -32,7 +33,23 @@ VARIABLE = "FIVE_AGENTS"  # names a folder of packed agents that is searched fir
 CARD, CONFIG, WEIGHTS, GAMES = "card.md", "config.yaml", "weights.safetensors", "games.json"
 MAX_CONFIG_BYTES = 1 << 16
 MAX_GAMES_BYTES = 1 << 24
+# Sections of a run that say what it learns. Of the others only the sizes of the services are kept.
+TRAINING_SECTIONS = ("seed", "game", "rewards", "model", "compute", "learning", "schedules", "buffer", "league",
+                     "rating")
+SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator")
+ADDRESSES = ("address", "addresses", "past_addresses", "recover_checkpoint")
 _HERE = Path(__file__).resolve().parent
+
+
+def portable_config(config: RunConfig, name: str) -> RunConfig:
+    """Return a run's configuration without the addresses, files and secrets of its machine."""
+    tree = config.model_dump(mode="json", by_alias=True)
+    portable: dict[str, Any] = {section: tree[section] for section in TRAINING_SECTIONS}
+    portable["store"] = {"archive_every": tree["store"]["archive_every"]}
+    portable["services"] = {
+        service: {key: value for key, value in tree["services"][service].items() if key not in ADDRESSES}
+        for service in SERVICES}
+    return rename(validate(portable, name), name)
 
 
 def agent_folders() -> list[Path]:
@@ -85,14 +102,18 @@ class PackedAgent:
 
     @cached_property
     def config(self) -> RunConfig:
-        """Configuration of the run that trained the agent. Keys that were renamed since are migrated."""
+        """Configuration of the run that trained the agent. Keys that were renamed since are migrated.
+
+        Addresses in the file have no effect: a folder of unknown origin must not choose stores or services.
+        """
         path = self.path / CONFIG
         text = read_bytes(path, MAX_CONFIG_BYTES)
         try:
             tree = parse_yaml(text)
             if not isinstance(tree, Mapping):
                 raise ValueError("a configuration must be a mapping of sections")
-            return validate(move_to_bounds(migrate(tree))[0], str(path))
+            config = validate(move_to_bounds(migrate(tree))[0], str(path))
+            return portable_config(config, config.name)
         except ConfigError as error:
             raise AgentUnavailable(str(error)) from None
         except ValueError as error:

@@ -22,20 +22,14 @@ from five.packed_agents.card import MAX_BYTES, AgentCard, TrainingFacts, card_te
 from five.packed_agents.check import check_timesteps, play_check
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile, journal_path, play_games, recorded_games
-from five.packed_agents.folder import CARD, CONFIG, GAMES, WEIGHTS, PackedAgent
+from five.packed_agents.folder import CARD, CONFIG, GAMES, WEIGHTS, PackedAgent, portable_config
 from five.packed_agents.games import EvaluationGames
 from five.packed_agents.weights import write_weights
 from five.run.config import RunConfig
-from five.run.load import rename, validate
 from rapid.atomic_file import replace_text
 
 REPLAY_AGAINST = "scripted"
 LICENSE = "Apache-2.0"
-# Sections of a run that say what it learns. Of the others only the sizes of the services are kept.
-TRAINING_SECTIONS = ("seed", "game", "rewards", "model", "compute", "learning", "schedules", "buffer", "league",
-                     "rating")
-SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator")
-ADDRESSES = ("address", "addresses", "past_addresses", "recover_checkpoint")
 
 
 @dataclass(frozen=True)
@@ -61,17 +55,6 @@ class PackRequest:
     license: str = LICENSE
     evaluation: EvaluationRequest = EvaluationRequest()
     temperature: float = 1.0
-
-
-def portable_config(config: RunConfig, name: str) -> RunConfig:
-    """Return a run's configuration without the addresses, files and secrets of its machine."""
-    tree = config.model_dump(mode="json", by_alias=True)
-    portable: dict[str, Any] = {section: tree[section] for section in TRAINING_SECTIONS}
-    portable["store"] = {"archive_every": tree["store"]["archive_every"]}
-    portable["services"] = {
-        service: {key: value for key, value in tree["services"][service].items() if key not in ADDRESSES}
-        for service in SERVICES}
-    return rename(validate(portable, name), name)
 
 
 def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Callable[[str], None] = lambda text: None
