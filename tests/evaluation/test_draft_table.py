@@ -82,7 +82,9 @@ def test_full_disk_stops_no_computation(agent: tuple[Policy, GameConfig], tmp_pa
     monkeypatch.setattr(draft_table, "SAVE_SECONDS", -1.0)
     monkeypatch.setattr("five.run.draft_tables.serialize", full)
     partial = tmp_path / "table.partial"
-    with pytest.raises(Interrupted) if ends else contextlib.nullcontext():
+    expected: contextlib.AbstractContextManager[object] = pytest.raises(Interrupted) if ends else \
+        contextlib.nullcontext()
+    with expected:
         assert np.isfinite(make(*agent, POOL, {"version": 4}, partial=partial, on_progress=interrupt).win).all()
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == (2 if ends else 3) and all(
