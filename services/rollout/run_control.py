@@ -13,6 +13,7 @@ from five.services.rollout.anneal_assignment import AnnealAssignment
 from five.services.rollout.segment_builder import ScheduleValues
 from rapid.service import Service
 from rapid.store.anneal import AnnealStore
+from rapid.store.errors import Corrupt
 from rapid.store.series import Series
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class RunControl:
                     record = await asyncio.to_thread(self._series.last, "versions")
                     self._hero_steps = 0 if record is None else int(record.values["hero_steps"])
                 self.anneal.update(await asyncio.to_thread(self._anneals.read))
-            except (redis.RedisError, ValueError) as error:
+            except (redis.RedisError, Corrupt, ValueError) as error:
                 log.warning("cannot read schedules or anneal, keeping the previous values: %s", error)
             self._polled.set()
             await asyncio.sleep(self._service.config.services.rollout.schedule_poll_seconds)

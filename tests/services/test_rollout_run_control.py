@@ -15,6 +15,7 @@ from five.agent.schedules import dump_schedules
 from five.services.rollout.run_control import RunControl
 from five.services.rollout.segment_builder import ScheduleValues
 from rapid.store.anneal import AnnealStore
+from rapid.store.errors import Corrupt
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from tests.waiting import eventually_async
@@ -97,8 +98,9 @@ async def test_changed_schedules_are_followed(run: Run) -> None:
     await eventually_async(lambda: run.spirit() == 0.25)
 
 
-async def test_poll_goes_on_after_an_outage(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    read, failures = run.state.schedules, [redis.ConnectionError("the store is down")] * 2
+@pytest.mark.parametrize("failure", [redis.ConnectionError("the store is down"), Corrupt("schedules are damaged")])
+async def test_poll_goes_on_after_a_failure(run: Run, failure: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    read, failures = run.state.schedules, [failure] * 2
 
     def failing() -> Any:
         if failures:
@@ -111,7 +113,7 @@ async def test_poll_goes_on_after_an_outage(run: Run, caplog: pytest.LogCaptureF
     await eventually_async(lambda: not failures)
     await eventually_async(lambda: run.spirit() == 0.9)
     messages = [m for m in caplog.messages if "cannot read schedules or anneal" in m]
-    assert len(messages) == 2 and "the store is down" in messages[0]
+    assert len(messages) == 2 and str(failure) in messages[0]
 
 
 async def test_first_games_wait_for_the_first_poll(redis_client: redis.Redis) -> None:
