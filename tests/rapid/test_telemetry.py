@@ -150,6 +150,15 @@ def test_secrets_are_hidden_however_they_are_escaped(config: TelemetryConfig) ->
     assert "***" in line and "pass" not in line
 
 
+def test_nothing_remains_of_a_secret_that_contains_another() -> None:
+    from rapid.telemetry.logs import hide_secrets
+
+    secrets = [f"key{i}" for i in range(8)]  # in the order of a set, some of them come first
+    hide_secrets(*secrets, *(f"{secret}-of-ada" for secret in secrets))
+    for line in lines(TelemetryConfig(), lambda: [logging.getLogger("x").warning(f"{s}-of-ada") for s in secrets]):
+        assert "***" in line and "ada" not in line
+
+
 def get(port: int, path: str, method: str = "GET") -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request(method, path)

@@ -56,7 +56,7 @@ class _Formatter(logging.Formatter):
         return {**self._base, **extra, **_context.get()}
 
     def clean(self, text: str) -> str:
-        for secret in tuple(_hidden):
+        for secret in sorted(_hidden, key=len, reverse=True):  # one may be a part of another
             text = text.replace(secret, "***")
         return redact(text)
 
