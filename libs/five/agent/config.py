@@ -95,7 +95,7 @@ class ComputeConfig(Section):
 
 
 ScheduleUnit = Literal["versions", "hero_steps"]
-MAX_POSITION = 10**12
+MAX_POSITION = 10**15
 
 
 class RampConfig(Section):
