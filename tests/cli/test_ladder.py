@@ -10,6 +10,7 @@ import torch
 
 from dota.config import GameConfig
 from dota.replay import Replay
+from dota.rule_changes import REVISION
 from dota.spaces import Layout
 from five.agent.model.policy import Policy
 from five.agent.standings import Standing
@@ -73,7 +74,7 @@ def test_offline_rating_resumes_after_interruption(
     assert "no ratings yet" in capsys.readouterr().out
     with pytest.raises(RunUnavailable, match="version 3 .* not archived; archived are 0, 4"):
         ladder(folder, 4, [3], False)
-    write, left = Journal.write, 7  # zero, trial, four games, rating; then it is broken off in the anchors' games
+    write, left = Journal.write, 8  # rules, zero, trial, four games, rating; then it is broken off in the anchors' games
 
     def breaking(self: Journal, rows: dict[str, Any]) -> None:
         nonlocal left
@@ -133,6 +134,22 @@ def test_offline_games_keep_the_runs_own_ratings(tmp_path: Path) -> None:
     Journal(folder.ladder_journal).write({"rated:scripted": rows["rated:scripted"]})
     again = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
     assert {s.player: s.games for s in again.standings()}["version-4"] == 2
+
+
+@pytest.mark.parametrize("rules", [None, REVISION - 1])  # None: a journal of an earlier release
+def test_games_under_earlier_rules_are_put_aside(tmp_path: Path, rules: int | None) -> None:
+    folder = ended_run(tmp_path, versions=(4,))
+    archive = ArchivedVersions(folder)
+
+    def offline() -> OfflineLadder:
+        return OfflineLadder({}, Journal(folder.ladder_journal), archive.config.rating)
+
+    offline().rate(archive, 4, 2, lambda text: None)
+    assert offline().missing([4], 2) == []
+    Journal(folder.ladder_journal).write({"rules": rules})
+    assert offline().missing([4], 2) == [4]
+    offline().rate(archive, 4, 2, lambda text: None)
+    assert offline().missing([4], 2) == [] and len(list(folder.path.glob("ladder.jsonl.*"))) == 1
 
 
 Seeds = dict[tuple[str, str, int], set[int]]

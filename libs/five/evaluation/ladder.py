@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dota.replay import Replay
+from dota.rule_changes import REVISION
 from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
 from five.agent.ladder import AssignedGame, Ladder
@@ -16,14 +17,15 @@ from five.evaluation.match import Contestant, MatchGame, play_planned
 
 SEED_OFFSET = 15_485_000  # seeds differ from those of the evaluator's games
 _SCALE = "scale"  # the journal's row of the run's anchor ratings at the time of its games
+_RULES = "rules"  # the journal's row of the revision of the rules that its games were played by
 
 
 class OfflineLadder:
     """Standings of a run: the evaluator's ``rows`` and the games played here (``journal``).
 
     The run's references do not change, and its rating of a version counts if it has at least as many games. If the run
-    has rated its anchors on another scale, or fitted them again (`five.agent.anchor_refit`), the games played here are
-    discarded.
+    has rated its anchors on another scale, or fitted them again (`five.agent.anchor_refit`), or if the game's rules
+    have changed, the games played here are discarded.
     """
 
     def __init__(self, rows: dict[str, Any], journal: Journal, config: RatingConfig) -> None:
@@ -33,7 +35,8 @@ class OfflineLadder:
         anchors = [f"{RATED}{name}" for name in config.anchors if name != "random"]
         self._scale = {name: self._run[name]["mu"] for name in anchors if name in self._run}
         before = journal.rows.get(_SCALE)
-        if any(name in journal.rows for name in self._scale) or (before and before != self._scale):
+        if (any(name in journal.rows for name in self._scale) or (before and before != self._scale)
+                or (journal.rows and journal.rows.get(_RULES) != REVISION)):
             journal.forget()
 
     @property
@@ -67,6 +70,8 @@ class OfflineLadder:
         if opened is not None and opened["player"] not in (player, "anchors"):  # another player's, of an earlier call
             self._write({"open": None, **{n: None for n in self._journal.rows if n.startswith("game:")}})
             fresh = {n: r for n, r in fresh.items() if n != "open" and not n.startswith("game:")}
+        if self._journal.rows.get(_RULES) != REVISION:
+            self._write({_RULES: REVISION})
         if self._scale and self._journal.rows.get(_SCALE) != self._scale:
             self._write({_SCALE: self._scale})
         ladder.apply_rows(fresh, True)
