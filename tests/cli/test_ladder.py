@@ -74,7 +74,7 @@ def test_offline_rating_resumes_after_interruption(
     assert "no ratings yet" in capsys.readouterr().out
     with pytest.raises(RunUnavailable, match="version 3 .* not archived; archived are 0, 4"):
         ladder(folder, 4, [3], False)
-    write, left = Journal.write, 8  # rules, zero, trial, four games, rating; then it is broken off in the anchors' games
+    write, left = Journal.write, 8  # rules, zero, trial, four games, rating; then it breaks off in the anchors' games
 
     def breaking(self: Journal, rows: dict[str, Any]) -> None:
         nonlocal left
