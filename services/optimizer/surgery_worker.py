@@ -162,6 +162,9 @@ class SurgeryWorker:
         """
         payload = job.payload
         version = self.training.checkpoint_now(lambda: self._is_wanted(job))
+        # First, as newer checkpoints replace this one while the head is archived; a revert needs it.
+        ref = self.training.checkpoints.ref(version)
+        self.training.checkpoints.preserve(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
         head = self.store.head()
         head = None if head is None else min(head, version)  # learning may have gone on during the write
         if head is not None and head not in self.store.pins():
@@ -169,9 +172,6 @@ class SurgeryWorker:
             if record is not None and record.blob is None:
                 self.store.archive(head)
             self.store.pin(head, pin_reason(payload["operation"]))
-        ref = self.training.checkpoints.ref(version)
-        # Newer checkpoints replace this one; a revert needs it.
-        self.training.checkpoints.preserve(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
         return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
                 "gradient_steps": self.training.learner.gradient_steps}
 

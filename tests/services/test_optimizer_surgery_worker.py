@@ -101,6 +101,19 @@ def test_checkpoint_preserves_the_version_before_the_operation(bench: Bench) -> 
     assert bench.store.pins() == {0: "the version before operation op-1"}
 
 
+def test_checkpoint_is_preserved_before_the_head_is_archived(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archiving may take longer than the next checkpoint, which replaces this one unless it is preserved."""
+    archive, preserved = bench.store.archive, list[int]()
+
+    def slow(version: int) -> Any:
+        preserved.append(len(bench.training.checkpoints.preserved(version)))
+        return archive(version)
+
+    monkeypatch.setattr(bench.store, "archive", slow)
+    done(bench.order("checkpoint"))
+    assert preserved == [1]
+
+
 def test_cut_over_is_recorded_with_its_operation(bench: Bench) -> None:
     bench.training.learner.gradient_steps = 12
     made = {kind: done(bench.order(kind)) for kind in ("checkpoint", "transform")}["transform"]
