@@ -79,6 +79,9 @@ def as_text(number: Mapping[str, Any]) -> str | None:
     high = number.get("maximum", number.get("exclusiveMaximum"))
     if low is None and high in (None, 0):
         return f"^{'-?' if high is None else '-'}{ANY}{EXPONENT}$"
+    if low is not None and low < 0 and high == 0:
+        positive = as_text({"minimum": 0, "maximum": -low})
+        return positive and positive.replace("^", "^-", 1)
     if low in (0.1, 0.01, 0.001) and high is None:
         # A whole part, or a digit other than 0 within the bound's decimal places.
         places = len(str(low)) - len("0.")
