@@ -16,8 +16,8 @@ void bind_world(nanobind::module_& m);
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // a process may end while its threads still hold objects
   m.doc() = "The game core: data, map, world, views, games.";
-  // dota.tables refuses a core with other numbers, which was built from other sources: INTERFACE is counted up when
-  // what Python calls changes, RULES_REVISION is that of dota.rule_changes.
+  // dota.tables refuses a core with other numbers, which was built from other sources: INTERFACE is counted up
+  // when what Python calls changes, RULES_REVISION is that of dota.rule_changes.
   m.attr("INTERFACE") = 6;
   m.attr("RULES_REVISION") = 6;
   m.attr("FINGERPRINT") = dota::core_fingerprint();  // of the core's sources
