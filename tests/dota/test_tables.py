@@ -1,4 +1,4 @@
-"""Which compiled cores the package accepts."""
+"""Check that the compiled core was built from these sources."""
 
 from types import SimpleNamespace
 

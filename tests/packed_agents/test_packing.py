@@ -126,18 +126,23 @@ def test_an_interrupted_evaluation_continues(tmp_path: Path, monkeypatch: pytest
     assert again.card.scores == agent.card.scores and again.card.check == agent.card.check
 
 
-def test_a_part_of_an_evaluation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short games end first, so a part would be another score."""
-    archive = ended_run(tmp_path / "runs")
+def interrupt_after_the_first_game(monkeypatch: pytest.MonkeyPatch, bot: str) -> None:
+    """Let the first game against a bot end the evaluation once it is in the journal."""
     write = Journal.write
 
     def interrupted(self: Journal, rows: Mapping[str, Any]) -> None:
         write(self, rows)
-        if any(name.startswith("scripted-hard/") for name in rows):
+        if any(name.startswith(f"{bot}/") for name in rows):
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(Journal, "write", interrupted)
+
+
+def test_a_part_of_an_evaluation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short games end first, so a part would be another score."""
+    archive = ended_run(tmp_path / "runs")
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "write", interrupted)
+        interrupt_after_the_first_game(patched, "scripted-hard")
         with pytest.raises(KeyboardInterrupt):
             pack(archive, request(), tmp_path / "agents")
     with pytest.raises(AgentUnavailable, match=r"not have all 2 evaluation games .* against scripted-hard: --games 2 "):
@@ -214,16 +219,9 @@ def test_renewal_refuses_a_text_that_no_card_holds(agent: PackedAgent, weaknesse
 
 
 def test_an_interrupted_renewal_continues(agent: PackedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    card, said = agent.card, list[str]()
-    write, before = Journal.write, stale(agent)
-
-    def interrupted(self: Journal, rows: Mapping[str, Any]) -> None:
-        write(self, rows)
-        if any(name.startswith("scripted/") for name in rows):
-            raise KeyboardInterrupt
-
+    card, said, before = agent.card, list[str](), stale(agent)
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "write", interrupted)
+        interrupt_after_the_first_game(patched, "scripted")
         with pytest.raises(KeyboardInterrupt):
             renew(before, EvaluationRequest(games=2))
     assert PackedAgent(agent.path).card == before.card
