@@ -198,9 +198,9 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_JOBS) --dist loadfile --no-
 test: build
 	@$(PYTEST)
 
-# Whole runs as processes of this machine: restarts, surgery, a full disk.
+# Whole runs as processes of this machine (restarts, surgery, a full disk), rotations, benchmarks, whole games.
 test-runs: build
-	@$(PYTEST) -n $(JOBS) -m runs tests/e2e
+	@$(PYTEST) -n $(JOBS) -m runs
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200

@@ -97,6 +97,7 @@ def test_picks_of_a_tree_are_counted():
     assert draft.picks(4, "DRRD") == 4 + 4 * 3 + 12 * 2 + 12 * 1
 
 
+@pytest.mark.runs
 def test_rest():
     rows = rest.measure(rest.RestWorkload(versions=20, clients=2, seconds=0.2, repeats=1))
     check(rows, "rest")
@@ -124,6 +125,7 @@ def test_load():
     assert all(r.value > 0 for r in rows) and rows[0].conditions["rollouts"] == 6
 
 
+@pytest.mark.runs
 def test_play():
     rows = play.measure(play.PlayWorkload(STRETCH.game, seconds=1.5))
     check(rows, "play")
@@ -187,11 +189,13 @@ def test_games_are_restored_before_they_end():
     assert max(times) == pytest.approx(times[19]) and times[19] < -25.0 + 21 * 4 / 30 + 0.2
 
 
+@pytest.mark.runs
 def test_env():
     rows = env.measure(env.EnvWorkload(STRETCH))
     check(rows, "env")
 
 
+@pytest.mark.runs
 def test_inference():
     rows = inference.measure(inference.InferenceWorkload("laptop-1v1", SMALL, (1, 8, 60), -25.0, seconds=0.1, repeats=2,
                                                          requests=10))
@@ -237,6 +241,7 @@ def test_experience():
     assert drawn.conditions["sample_bytes"] == drawn_by_two.conditions["sample_bytes"]
 
 
+@pytest.mark.runs
 def test_optimizer():
     rows = optimizer.measure(optimizer.OptimizerWorkload("laptop-1v1", SMALL, -25.0, seconds=0.1, repeats=2))
     check(rows, "optimizer")
@@ -256,6 +261,7 @@ def test_batches_never_run_out():
     batches.discard()
 
 
+@pytest.mark.runs
 def test_publish():
     rows = publish.measure(publish.PublishWorkload("laptop-1v1", SMALL, 2))
     check(rows, "publish")
@@ -265,6 +271,7 @@ def test_publish():
     assert 4e-6 * rows[0].conditions["parameters"] <= rows[0].conditions["megabytes"] + 0.1
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(900)
 def test_train(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

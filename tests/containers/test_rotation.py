@@ -122,6 +122,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         running.stop()
 
 
+@pytest.mark.runs
 def test_clients_stay_connected_through_a_rotation(host: Host) -> None:
     old = host.secret("rollout")
     login = FileLogin("rollout", host.password_file("rollout"))
@@ -144,6 +145,7 @@ def test_clients_stay_connected_through_a_rotation(host: Host) -> None:
     assert new not in done.stdout + done.stderr and old not in done.stdout + done.stderr
 
 
+@pytest.mark.runs
 def test_an_interrupted_rotation_is_finished_by_a_repeat(host: Host) -> None:
     old = host.secret("optimizer")
     broken = host.rotate("optimizer", FAILS="resetpass")
@@ -174,6 +176,7 @@ def test_others_cannot_read_the_copies_of_the_file(host: Host) -> None:
     assert set(log.read_text().split()) == {"600"}
 
 
+@pytest.mark.runs
 def test_admin_and_probe_passwords_rotate(host: Host) -> None:
     before = host.values()
     assert host.rotate("admin", "probe").returncode == 0
@@ -183,6 +186,7 @@ def test_admin_and_probe_passwords_rotate(host: Host) -> None:
         assert not host.takes("admin", before["FIVE_ADMIN_PASSWORD"], role)
 
 
+@pytest.mark.runs
 def test_callers_secrets_rotate_by_way_of_two(host: Host) -> None:
     old = host.caller_secrets()
     done, pauses = host.rotate_watched("token")
@@ -203,6 +207,7 @@ def test_callers_secrets_rotate_by_way_of_two(host: Host) -> None:
     assert path.parents[2].name == "private"
 
 
+@pytest.mark.runs
 def test_broken_rotation_of_one_caller_is_repeated(host: Host) -> None:
     first = host.caller_secrets()
     # It broke off after clients were given the secret before the present one.

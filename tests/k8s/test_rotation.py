@@ -177,6 +177,7 @@ def release(tmp_path: Path) -> Iterator[Release]:
         yield release
 
 
+@pytest.mark.runs
 def test_passwords_are_changed_by_way_of_two(release: Release) -> None:
     old = {role: release.key("redis-optimizer", f"{role}-password") for role in acl.ROLES}
     broken = release.rotate("optimizer", FAILS="yes")
@@ -208,6 +209,7 @@ def test_pods_of_a_leader_worker_set_are_replaced(release: Release) -> None:
     assert restart[0] == "pods of optimizer" and "state-password-old" in restart[1]
 
 
+@pytest.mark.runs
 def test_admin_password_rotates_alone(release: Release) -> None:
     admin = release.key("redis-admin", "state-password")
     done = release.rotate("admin")
@@ -216,6 +218,7 @@ def test_admin_password_rotates_alone(release: Release) -> None:
     assert release.state()["restarts"] == []
 
 
+@pytest.mark.runs
 def test_callers_secrets_rotate_without_restarts(release: Release) -> None:
     def secrets() -> dict[Caller, str]:
         return {Caller(name): release.key(f"caller-{name}", "secret") for name in NAMES}
@@ -237,6 +240,7 @@ def test_callers_secrets_rotate_without_restarts(release: Release) -> None:
     assert release.key("callers", "callers.json") == only
 
 
+@pytest.mark.runs
 def test_one_callers_secret_rotates_and_a_broken_rotation_is_repeated(release: Release) -> None:
     def sent() -> list[str]:
         return [release.key(f"caller-{name}", "secret") for name in NAMES]
@@ -258,6 +262,7 @@ def test_one_callers_secret_rotates_and_a_broken_rotation_is_repeated(release: R
         assert release.rotate(unknown).returncode == 2
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize(("named", "prefix"), [
     ({"RELEASE": "dota"}, "dota-five"), ({"RELEASE": "my-five"}, "my-five"),
     ({"RELEASE": "dota", "FULLNAME": "short"}, "short")], ids=["other-name", "with-five", "fullname"])
@@ -273,6 +278,7 @@ def test_both_scripts_take_the_release_name(tmp_path: Path, named: dict[str, str
         assert changed != secret and release.state()["mounted"][f"{prefix}-rollout-0/rollout"] == [changed]
 
 
+@pytest.mark.runs
 def test_prefix_of_the_objects_names_is_still_taken(tmp_path: Path) -> None:
     with installed(tmp_path, "dota-five", RELEASE="dota") as release:
         old = release.key("redis-admin", "state-password")

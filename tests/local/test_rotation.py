@@ -63,6 +63,7 @@ def local(tmp_path: Path) -> Iterator[Local]:
         running.stop()
 
 
+@pytest.mark.runs
 def test_old_password_works_until_processes_restart(local: Local) -> None:
     (old,) = local.passwords.of("optimizer")
     connected = connect(local.folder.embedded("state").url, STORE, "state", login := Login("optimizer", old))
@@ -103,6 +104,7 @@ def test_interrupted_rotation_is_finished(local: Local) -> None:
     assert local.takes("rollout", new) and not local.takes("rollout", old)
 
 
+@pytest.mark.runs
 def test_admin_rotates_its_own_password(local: Local) -> None:
     (old,) = local.passwords.of("admin")
 

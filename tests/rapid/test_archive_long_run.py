@@ -102,6 +102,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     few_records(monkeypatch)
 
 
+@pytest.mark.runs
 @pytest.mark.usefixtures("short")
 def test_old_multiples_are_thinned(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> None:
     config = thinning(store_config)

@@ -9,6 +9,7 @@ from tests.real_client.agent_games import play_game, play_pairs
 from tests.real_client.fake_faults import FakeInstallation
 
 
+@pytest.mark.runs
 def test_an_agent_plays_a_game_to_its_end(fake: FakeInstallation, client_options: ClientOptions) -> None:
     game, player = play_game(fake, client_options, find_agent("first-mid"), "scripted-easy", 3, 0)
     assert player.damaged == 0 and player.game.counts["refused"] == 0

@@ -90,6 +90,7 @@ def check_orders(fake: FakeInstallation, walkers: dict[int, Walker]) -> None:
     assert lost.keys() <= last, f"{len(lost)} of {len(sent)} orders were not executed: {sorted(lost)[:9]}"
 
 
+@pytest.mark.runs
 def test_a_whole_game_of_one_a_side(fake: FakeInstallation, client_options: ClientOptions) -> None:
     session, walkers = run(fake, options(client_options), FakeSettings(game=ONE, seconds=3))
     assert session.winner == 2
@@ -138,6 +139,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("fault", FAULTS)
 def test_orders_are_executed_once_in_spite_of(fault: str, fake: FakeInstallation,
                                               client_options: ClientOptions) -> None:

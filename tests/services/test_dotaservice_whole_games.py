@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from five.protos.valve import dotaservice_pb2 as pb
 from tests.dota.playing import place, unit
 from tests.services.dotaservice_client import CONTROLLED, DEFAULT, DIRE, Action, Client, State, game_config, hero_of
@@ -65,6 +67,7 @@ def test_a_switched_item_is_used() -> None:
     assert stat() != before
 
 
+@pytest.mark.runs
 async def test_a_client_watches_a_whole_game_of_five_a_side() -> None:
     async with serving({"max_game_seconds": 3600.0, "neutrals": True, "runes": True, "roshan": True},
                        bot="scripted-hard") as server, Client(server.ports[0]) as client:

@@ -235,6 +235,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("kill_at", ["v0-seed1:3", "v3-seed1:1", "default-seed8:None"])
 def test_killed_sweep_continues(whole: Path, tmp_path: Path, place: Path, kill_at: str) -> None:
     """The process kills itself before a stage or a run of the confirmation. Both halves together make the calls of a

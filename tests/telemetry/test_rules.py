@@ -43,6 +43,7 @@ def test_prometheus_accepts_the_rules(promtool: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.runs
 def test_alerts_fire_only_in_their_cases(promtool: str) -> None:
     done = subprocess.run([promtool, "test", "rules", str(CASES)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -54,6 +55,7 @@ def test_alerts_fire_only_in_their_cases(promtool: str) -> None:
     assert expected == set(NAMES), "an alert has no case in which it fires"
 
 
+@pytest.mark.runs
 def test_rule_test_cases_can_fail(promtool: str, tmp_path: Path) -> None:
     """The same cases fail with a rule that never fires."""
     broken = yaml.safe_load(RULES.read_text())

@@ -130,6 +130,7 @@ def store(tmp_path: Path) -> Iterator[Any]:
         yield running
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("examples", EXAMPLES)
 def test_api_conforms_to_openapi(store: Any, examples: int) -> None:
     with live(store.url, UNLIMITED) as rest:
