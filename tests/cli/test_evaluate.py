@@ -10,7 +10,7 @@ import torch
 
 from dota.replay import Replay
 from five.agent.model.policy import Policy
-from five.cli.evaluate import evaluate
+from five.cli.evaluate import Details, evaluate
 from five.cli.main import main
 from five.evaluation.archived_versions import ArchivedVersions, VersionNotArchived
 from five.run.load import ConfigError
@@ -88,16 +88,32 @@ def test_only_the_evaluated_version_has_the_temperature(tmp_path: Path, monkeypa
 
 def test_eval_prints_how_heroes_died(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = ended_run(tmp_path)
-    assert evaluate(folder, 4, "scripted", 2, 3, True, deaths=True) == 0
+    assert evaluate(folder, 4, "scripted", 2, 3, True, details=Details(deaths=True)) == 0
     outcome = json.loads(capsys.readouterr().out)
     ours, theirs = outcome["deaths"], outcome["opponent_deaths"]
     assert ours.keys() == theirs.keys() and ours["per_game"] == 0  # games of two seconds
-    assert evaluate(folder, 4, "scripted", 2, 3, False, deaths=True) == 0
+    assert evaluate(folder, 4, "scripted", 2, 3, False, details=Details(deaths=True)) == 0
     out = capsys.readouterr().out
     assert re.search(r"deaths of a hero\n +a game +0\.0 +opponent +0\.0\n", out)
     assert re.search(r"enemies near it +- +opponent +-\n", out)
     assert evaluate(folder, 4, "scripted", 2, 3, False) == 0
     assert "deaths of a hero" not in capsys.readouterr().out
+
+
+def test_eval_prints_what_heroes_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                      capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ended_run(tmp_path)
+    used: dict[bool, dict[str, Any]] = {
+        True: {"abilities": {"lion": {"lion_impale": 2.5}}, "items": {}},
+        False: {"abilities": {"lion": {"lion_impale": 1.25, "lion_voodoo": 4.0}}, "items": {"tpscroll": 26.9}}}
+    monkeypatch.setattr("five.evaluation.casts.CastRecorder.summarise", lambda self, of_first: used[of_first])
+    assert evaluate(folder, 4, "scripted", 2, 3, True, details=Details(casts=True)) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert [outcome["casts"], outcome["opponent_casts"]] == [used[True], used[False]]
+    assert evaluate(folder, 4, "scripted", 2, 3, False, details=Details(casts=True)) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"casts of lion a game\n +lion_impale +2\.5 +opponent +1\.2\n +lion_voodoo +0\.0 +opponent +4\.0\n"
+                     r"items used by a hero a game\n +tpscroll +0\.0 +opponent +26\.9\n", out)
 
 
 def test_eval_errors_name_the_reason(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def parser() -> argparse.ArgumentParser:
                           help="play in this process; a run that has ended is always played here")
     evaluate.add_argument("--deaths", action="store_true",
                           help="print who killed the heroes, and where and how; plays in this process")
+    evaluate.add_argument("--casts", action="store_true",
+                          help="print which abilities and items the heroes used; plays in this process")
     evaluate.add_argument("--replay", type=Path, metavar="FILE",
                           help="with --agent: record the first game in this file")
 
@@ -204,18 +206,19 @@ def run(arguments: argparse.Namespace) -> int:
         case "repair":
             return repair.run(arguments)
         case "eval":
-            from five.cli.evaluate import evaluate, evaluate_agent
+            from five.cli.evaluate import Details, evaluate, evaluate_agent
 
             require_agent_alone(arguments)
+            details = Details(arguments.deaths, arguments.casts)
             if arguments.agent:
                 return evaluate_agent(arguments.agent, arguments.against, arguments.games, arguments.seed,
-                                      arguments.json, arguments.greedy, arguments.replay, arguments.deaths,
+                                      arguments.json, arguments.greedy, arguments.replay, details,
                                       arguments.temperature)
             if arguments.replay is not None:
                 raise ConfigError(f"--replay {arguments.replay}: only with --agent; a run keeps its replays in its "
                                   "folder")
             return evaluate(find_run(arguments.run), arguments.version, arguments.against, arguments.games,
-                            arguments.seed, arguments.json, arguments.greedy, arguments.offline, arguments.deaths,
+                            arguments.seed, arguments.json, arguments.greedy, arguments.offline, details,
                             arguments.temperature)
         case "games":
             from five.cli.games import games

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dota.config import GameConfig
 from dota.replay import Replay
@@ -26,27 +26,35 @@ from rapid.store.series import Series
 from rapid.store.state import RunState
 
 if TYPE_CHECKING:  # they need torch, which takes a second to import
+    from dota.vec_game import VecGame
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.match import Contestant
 
 
+class Details(NamedTuple):
+    """Details of a match that are printed after its result: deaths of heroes; abilities and items that they used."""
+
+    deaths: bool = False
+    casts: bool = False
+
+
 def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
-             greedy: bool = False, offline: bool = False, deaths: bool = False, temperature: float | None = None
-             ) -> int:
-    """Play a match and print the result, with ``deaths`` also how heroes died. Return the exit status.
+             greedy: bool = False, offline: bool = False, details: Details = Details(),
+             temperature: float | None = None) -> int:
+    """Play a match and print the result. Return the exit status.
 
     A running run's evaluator plays it. For a run that has ended, for a packed agent as the opponent, and with
-    ``offline``, ``greedy``, ``deaths`` or a ``temperature``, this process plays it from archived versions. Raises
+    ``offline``, ``greedy``, ``details`` or a ``temperature``, this process plays it from archived versions. Raises
     RunUnavailable, CallFailed, ConfigError, AgentUnavailable.
     """
     from dota.vec_game import BOTS
 
-    here = offline or greedy or deaths or temperature is not None or not (against in BOTS or against.isdigit())
+    here = offline or greedy or any(details) or temperature is not None or not (against in BOTS or against.isdigit())
     try:
         cluster = None if here else folder.cluster()
     except RunUnavailable:
         cluster = None
-    outcome = _offline(folder, version, against, games, seed, greedy, deaths, temperature or 1.0) \
+    outcome = _offline(folder, version, against, games, seed, greedy, details, temperature or 1.0) \
         if cluster is None else \
         _on_evaluator(folder, cluster, version, against, games, seed)
     _print_outcome(f"version {outcome['version']}", outcome, as_json)
@@ -54,9 +62,9 @@ def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: in
 
 
 def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool, greedy: bool = False,
-                   replay: Path | None = None, deaths: bool = False, temperature: float | None = None) -> int:
+                   replay: Path | None = None, details: Details = Details(), temperature: float | None = None) -> int:
     """Play a match of a packed agent in its own game, in this process, by default at its card's temperature, and print
-    the result, with ``deaths`` also how heroes died. Return the exit status.
+    the result. Return the exit status.
 
     Raises AgentUnavailable, ConfigError.
     """
@@ -70,7 +78,8 @@ def evaluate_agent(name: str, against: str, games: int, seed: int, as_json: bool
     for change in agent.rule_changes:
         print(f"the rules have changed since agent {label!r} was evaluated: {change}", file=sys.stderr)
     contestant = Contestant(label, agent.policy())
-    outcome = {"agent": label, **_play(game, contestant, _opponent(against, game), games, seed, greedy, replay, deaths)}
+    outcome = {"agent": label,
+               **_play(game, contestant, _opponent(against, game), games, seed, greedy, replay, details)}
     _print_outcome(f"agent {label}", outcome, as_json)
     return 0
 
@@ -88,6 +97,8 @@ def _print_outcome(player: str, outcome: dict[str, Any], as_json: bool) -> None:
         print(f"  {name.replace('_', ' '):12s} {value:9.1f}   opponent {outcome['opponent_statistics'][name]:9.1f}")
     if "deaths" in outcome:
         _print_deaths(outcome["deaths"], outcome["opponent_deaths"])
+    if "casts" in outcome:
+        _print_casts(outcome["casts"], outcome["opponent_casts"])
     if outcome["replay"]:
         print(f"replay: {outcome['replay']}    render it with: five watch {outcome['replay']}")
 
@@ -115,6 +126,18 @@ def _print_deaths(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
         line(label, text, ours[name], theirs[name])
 
 
+def _print_casts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Print two contestants' casts (`five.evaluation.casts.CastRecorder.summarise`) beside each other."""
+    def lines(label: str, own: Mapping[str, float], other: Mapping[str, float]) -> None:
+        print(label)
+        for name in sorted({*own, *other}):
+            print(f"  {name:28s} {own.get(name, 0.0):9.1f}   opponent {other.get(name, 0.0):9.1f}")
+
+    for hero in sorted({*ours["abilities"], *theirs["abilities"]}):
+        lines(f"casts of {hero} a game", ours["abilities"].get(hero, {}), theirs["abilities"].get(hero, {}))
+    lines("items used by a hero a game", ours["items"], theirs["items"])
+
+
 def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against: str, games: int, seed: int
                   ) -> dict[str, Any]:
     config = load_stored(folder.path / "cluster.yaml")
@@ -135,7 +158,7 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
 
 
 def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool,
-             deaths: bool, temperature: float) -> dict[str, Any]:
+             details: Details, temperature: float) -> dict[str, Any]:
     """Play the match from archived versions. Games come in pairs with sides swapped, so an odd number is rounded up."""
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.match import Contestant
@@ -145,7 +168,7 @@ def _offline(folder: RunFolder, version: int, against: str, games: int, seed: in
     number, policy, _ = archive.load(version, temperature)
     path = folder.path / "replays" / f"version-{number}-{opponent.name}-{seed}.replay"
     return {"version": number, **_play(archive.config.game, Contestant(f"version-{number}", policy), opponent, games,
-                                       seed, greedy, path, deaths), "against": against}
+                                       seed, greedy, path, details), "against": against}
 
 
 def _opponent(against: str, game: GameConfig, archive: "ArchivedVersions | None" = None) -> "Contestant":
@@ -174,7 +197,8 @@ def _opponent(against: str, game: GameConfig, archive: "ArchivedVersions | None"
 
 
 def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: int, seed: int, greedy: bool,
-          path: Path | None, deaths: bool) -> dict[str, Any]:
+          path: Path | None, details: Details) -> dict[str, Any]:
+    from five.evaluation.casts import CastRecorder
     from five.evaluation.deaths import DeathRecorder, summarise
     from five.evaluation.match import play
 
@@ -191,18 +215,26 @@ def _play(game: GameConfig, first: "Contestant", second: "Contestant", games: in
         except OSError as error:
             print(f"the replay is not saved: {path}: {error.strerror}", file=sys.stderr)
 
-    recorder = DeathRecorder() if deaths else None
-    match = play(game, first, second, (games + 1) // 2, seed, greedy=greedy, on_step=recorder,
+    deaths = DeathRecorder() if details.deaths else None
+    casts = CastRecorder() if details.casts else None
+
+    def on_step(games: "VecGame", slot: int, first_side: int) -> None:
+        for recorder in (deaths, casts):
+            if recorder is not None:
+                recorder(games, slot, first_side)
+
+    match = play(game, first, second, (games + 1) // 2, seed, greedy=greedy, on_step=on_step if any(details) else None,
                  record=None if path is None else record)
     won, drawn, lost = match.counts
     ours, theirs = match.statistics()
     return {"against": second.name, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
             "win_rate_interval": list(match.interval()), "mean_game_seconds": match.seconds, "statistics": ours,
             "opponent_statistics": theirs, "replay": saved,
-            **({} if recorder is None else {
-                name: summarise([death for death in recorder.deaths if death.of_first == of_first], len(match.games),
+            **({} if deaths is None else {
+                name: summarise([death for death in deaths.deaths if death.of_first == of_first], len(match.games),
                                 game.heroes_per_team)
-                for name, of_first in (("deaths", True), ("opponent_deaths", False))})}
+                for name, of_first in (("deaths", True), ("opponent_deaths", False))}),
+            **({} if casts is None else {"casts": casts.summarise(True), "opponent_casts": casts.summarise(False)})}
 
 
 def render_report(data: Path) -> int:
