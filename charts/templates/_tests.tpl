@@ -7,7 +7,8 @@ Call with (dict "root" $ "name" "rest" "script" "rest_endpoint.py" "args" LIST "
 */}}
 {{- define "five.test" -}}
 {{- $root := .root -}}
-{{- $test := dict "root" $root "component" "test" "values" (dict "tolerations" list "podLabels" dict "podAnnotations" dict "extraEnv" list) -}}
+{{- $test := dict "root" $root "component" "test" "values" (dict "tolerations" list "podLabels" dict "podAnnotations" dict "extraEnv" list
+    "extraVolumes" $root.Values.tests.extraVolumes "extraVolumeMounts" $root.Values.tests.extraVolumeMounts) -}}
 {{- $controller := dict "root" $root "component" "controller" "values" $root.Values.controller -}}
 apiVersion: v1
 kind: Pod
@@ -93,6 +94,9 @@ spec:
         {{- . | nindent 8 }}
         {{- end }}
         {{- end }}
+        {{- with include "five.extraVolumeMounts" $test }}
+        {{- . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: scripts
       configMap:
@@ -119,5 +123,8 @@ spec:
     {{- with include "five.tls.volumes" (dict "root" $root "of" .config) | trim }}
     {{- . | nindent 4 }}
     {{- end }}
+    {{- end }}
+    {{- with include "five.extraVolumes" $test }}
+    {{- . | nindent 4 }}
     {{- end }}
 {{- end }}

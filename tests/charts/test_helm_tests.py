@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import os
 import re
 import socket
@@ -270,6 +271,17 @@ def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
         held[pod["metadata"]["name"].removeprefix("five-test-")] = found
     assert held == {"rest": {"token"}, "training": {"token"}, "grpc": {"grpc"},
                     "redis": {"state-password", "params-password", "redis"}}
+
+
+def test_volumes_are_mounted_in_the_test_pods_only() -> None:
+    values = Values("volumes of the tests", sets=(
+        "tests.extraVolumes[0].name=authority", "tests.extraVolumes[0].configMap.name=ca",
+        "tests.extraVolumeMounts[0].name=authority", "tests.extraVolumeMounts[0].mountPath=/ca"))
+    for pod in objects(values, "Pod"):
+        assert {"name": "authority", "configMap": {"name": "ca"}} in pod["spec"]["volumes"]
+        assert {"name": "authority", "mountPath": "/ca"} in pod["spec"]["containers"][0]["volumeMounts"]
+    others = [o for o in objects(values) if o["kind"] in ("Deployment", "StatefulSet")]
+    assert others and "authority" not in json.dumps(others)
 
 
 def test_logs_can_be_read_after_a_test() -> None:
