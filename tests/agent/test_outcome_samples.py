@@ -137,6 +137,7 @@ def win_loss_after_training(outcome_samples: int) -> float:
     return F.binary_cross_entropy(predicted, won).item() / math.log(2)
 
 
+@pytest.mark.runs
 def test_win_head_learns_from_outcome_samples() -> None:
     """A prediction as label carries the outcome back by one of 50 segments, so that the head stays near chance."""
     assert win_loss_after_training(0) > 0.8

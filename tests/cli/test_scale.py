@@ -34,6 +34,7 @@ def outcomes(found: dict[str, Cluster]) -> list[tuple[str, ScenarioResult]]:
     return [(f"{name}: {what}", o) for name in ("one node", "512 GPUs") for what, o in scenarios(found[name])]
 
 
+@pytest.mark.runs
 def test_scale_page_is_current() -> None:
     page = PAGE.read_text()
     assert replace_tables(page, markdown()) == page, "run `five scale --into docs/scale.md`"

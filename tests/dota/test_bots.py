@@ -115,6 +115,7 @@ def test_scripted_takes_last_hits_and_denies():
     assert seen[:, STATS.index("denies")].mean() >= 2
 
 
+@pytest.mark.runs
 def test_stronger_bots_win_more():
     for stronger, weaker in ((Controller.HARD, Controller.EASY), (Controller.SCRIPTED, Controller.EASY),
                              (Controller.EASY, Controller.RANDOM)):

@@ -96,6 +96,7 @@ def unused() -> dict[tuple[str, str], set[str]]:
     return games.left
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize(("patch", "hero"), [(patch, hero) for patch in PATCHES for hero in HEROES[patch]])
 def test_the_strongest_bot_casts_each_ability(unused: Any, patch: str, hero: str) -> None:
     assert not unused[patch, hero]

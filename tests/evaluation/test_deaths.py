@@ -49,7 +49,7 @@ def death_after(health: list[float], first_side: int = 0, **event: Any) -> Death
 
 def test_every_death_of_a_match_is_recorded() -> None:
     recorder = DeathRecorder()
-    match = play(quick_game_config(), Contestant.bot("scripted-hard"), Contestant.bot("scripted"), pairs=3, seed=4,
+    match = play(quick_game_config(), Contestant.bot("scripted-hard"), Contestant.bot("scripted"), pairs=1, seed=4,
                  concurrent=2, on_step=recorder)
     for first, statistics in zip((True, False), match.statistics(), strict=True):
         own = [death for death in recorder.deaths if death.of_first == first]

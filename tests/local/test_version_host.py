@@ -24,6 +24,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> PackedAgent:
     return packed_agent(tmp_path_factory.mktemp("hosted"), ["lifecycle.heartbeat_seconds=0.5"])
 
 
+@pytest.mark.runs
 def test_a_person_plays_against_a_version_without_a_run(agent: PackedAgent) -> None:
     spec = agent.spec
     meta = {"schema": spec.schema, "layout": spec.layout.hash}

@@ -149,6 +149,7 @@ def test_fork_of_long_names_has_a_valid_free_name(tmp_path: Path) -> None:
     assert len(_fork_name("r" * 63, "p" * 63, tmp_path)) <= 63
 
 
+@pytest.mark.runs
 def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Rehearsals, tmp_path: Path,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "POLL_SECONDS", 0.1)

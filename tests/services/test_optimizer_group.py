@@ -163,6 +163,7 @@ def cluster(tmp_path: Path, redis_url: str, redis_client: redis.Redis) -> Iterat
     running.close()
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(200)
 def test_two_optimizers_train_and_drain_together(cluster: Cluster) -> None:
     cluster.wait(cluster.reached(3))

@@ -96,6 +96,7 @@ def run_ranks(script: str, *arguments: str) -> list[tuple[int, str, str]]:
     return [(process.returncode, out, errors) for process, (out, errors) in zip(processes, found, strict=True)]
 
 
+@pytest.mark.runs
 @pytest.mark.timeout(120)
 def test_ranks_take_the_same_steps_with_decisions_begun_ahead(tmp_path: Path) -> None:
     states: list[Any] = []

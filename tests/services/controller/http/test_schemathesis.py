@@ -227,6 +227,7 @@ def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
     assert send("POST", "/v1/revert", given={"to": 1, "epoch": 1})["request"]["to_version"] == 1
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("examples", AWAY_EXAMPLES)
 def test_api_conforms_to_openapi_without_its_store(store: Any, examples: int) -> None:
     with live(store.url, UNLIMITED) as rest:
