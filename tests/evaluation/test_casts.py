@@ -42,7 +42,7 @@ def test_casts_are_means_over_the_games_of_the_hero() -> None:
         for game.game_time[0] in started:
             game.new_events = casts if game.game_time[0] == 1.0 else []
             recorder(game, 0, first_side)
-    # The first contestant: two heroes as Radiant, then one as Dire. Six heroes' games in all.
+    # The first contestant plays two heroes as Radiant, then one as Dire: three heroes' games.
     assert recorder.summarise(True) == {
         "abilities": {"lion": {"lion_impale": 0.5}, "sniper": {"sniper_shrapnel": 1.0}},
         "items": {"tpscroll": pytest.approx(2 / 3)}}
