@@ -20,13 +20,14 @@ from five.evaluation.match import Contestant, play
 from five.local.run_lock import RunInUse
 from five.packed_agents import evaluation, packing
 from five.packed_agents.card import TrainingFacts
+from five.packed_agents.check import play_check
 from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile
 from five.packed_agents.folder import CONFIG, GAMES, WEIGHTS, PackedAgent, portable_config
 from five.packed_agents.games import parse_games
 from five.packed_agents.packing import EvaluationRequest, pack, renew
 from five.packed_agents.policy import policy_of
-from five.run.load import load, validate
+from five.run.load import ConfigError, load, validate
 from tests.packed_agents.tiny_agent import VERSION, ended_run, request
 
 NO_GAMES = EvaluationRequest()
@@ -227,6 +228,43 @@ def test_an_interrupted_renewal_continues(agent: PackedAgent, monkeypatch: pytes
     assert PackedAgent(agent.path).card == before.card
     assert renew(PackedAgent(agent.path), EvaluationRequest(games=2), say=said.append) == card
     assert [line.split(":")[0] for line in said] == ["scripted", "scripted-hard"]
+
+
+def test_an_agent_plays_with_other_settings(agent: PackedAgent) -> None:
+    card, config = agent.card, agent.config
+    frameskip = config.game.frameskip
+    renewed = renew(agent, EvaluationRequest(games=2), overrides=[f"game.frameskip={2 * frameskip}"])
+    again = PackedAgent(agent.path)
+    assert again.card == renewed and [str(setting) for setting in renewed.settings] == [
+        f"game.frameskip {2 * frameskip} (trained with {frameskip})"]
+    assert again.config.game == config.game.model_copy(update={"frameskip": 2 * frameskip})
+    assert again.games.scores() == renewed.scores and renewed.check.hash != card.check.hash
+    assert play_check(again.policy(), again.config.game, timesteps=renewed.check.timesteps) == renewed.check
+    assert renew(again, EvaluationRequest(games=2), overrides=[f"game.frameskip={frameskip}"]) == card
+    assert PackedAgent(agent.path).config == config
+
+
+@pytest.mark.parametrize(("overrides", "games", "problem"), [
+    (["game.frameskip=8"], 0, "add --games 100"),
+    (["game.patch=7.19"], 2, "five train --from tiny --set game.patch=7.19"),
+    (["frameskip=8"], 2, "other values of game.frameskip, .* only"), (["game.frameskip=0"], 2, "game.frameskip")])
+def test_renewal_refuses_other_settings(agent: PackedAgent, overrides: list[str], games: int, problem: str) -> None:
+    before = {path.name: path.read_bytes() for path in agent.path.iterdir()}
+    with pytest.raises((AgentUnavailable, ConfigError), match=problem):
+        renew(agent, EvaluationRequest(games=games), overrides=overrides)
+    assert {path.name: path.read_bytes() for path in agent.path.iterdir()} == before
+
+
+def test_games_of_an_interrupted_renewal_with_other_settings_do_not_count(agent: PackedAgent,
+                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    said = list[str]()
+    with monkeypatch.context() as patched:
+        interrupt_after_the_first_game(patched, "scripted")
+        with pytest.raises(KeyboardInterrupt):
+            renew(agent, EvaluationRequest(games=2), overrides=["game.max_game_seconds=30"])
+    assert PackedAgent(agent.path).config == agent.config
+    renew(PackedAgent(agent.path), EvaluationRequest(games=2), say=said.append)
+    assert [line.split(":")[0] for line in said] == list(BOTS)
 
 
 def test_facts_are_those_of_the_packed_version(tmp_path: Path) -> None:

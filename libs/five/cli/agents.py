@@ -46,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     renew.add_argument("name", metavar="NAME", help=HELP)
     renew.add_argument("--weakness", action="append", default=[], metavar="TEXT",
                        help="known weakness that replaces those of the card; may be repeated")
+    renew.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                       help="setting of the game that the agent plays with from then on, such as game.frameskip=8; the "
+                       "card names it beside that of the training; needs --games; may be repeated")
     _add_evaluation(renew, "By default the scores stay as they are", None, "; by default that of the present games")
 
 
@@ -135,7 +138,8 @@ def _renew(arguments: argparse.Namespace) -> int:
 
     agent = find_agent(arguments.name)
     seed = agent.games.seed if arguments.seed is None else arguments.seed
-    card = renew(agent, EvaluationRequest(arguments.games, seed, arguments.processes), arguments.weakness, print)
+    card = renew(agent, EvaluationRequest(arguments.games, seed, arguments.processes), arguments.weakness, print,
+                 arguments.overrides)
     check = card.check
     print(f"check game: {check.timesteps} timesteps against {check.against}, hash {check.hash}")
     return 0

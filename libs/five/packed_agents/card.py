@@ -60,6 +60,17 @@ class BotScore(Document):
     high: Share
 
 
+class ChangedSetting(Document):
+    """Setting of the game that the agent plays with, and the value that it was trained with."""
+
+    key: Annotated[str, Field(pattern=r"^game\.[a-z_]{1,64}$")]
+    value: bool | int | float
+    trained: bool | int | float
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.value} (trained with {self.trained})"
+
+
 class CheckGame(Document):
     """Game that a loaded agent repeats: the first ``timesteps`` of one against a bot end in the state ``hash``."""
 
@@ -74,7 +85,8 @@ class AgentCard(Document):
 
     ``rules`` is the revision of the game's rules that the evaluation was played by, ``layout`` the hash of the
     observations and actions, ``model_schema`` that of the tensors. ``games_file`` holds the games of ``scores``. The
-    agent plays at ``temperature`` (`five.agent.model.temperature`), and ``five train --from`` begins there.
+    agent plays at ``temperature`` (`five.agent.model.temperature`), and ``five train --from`` begins there. It
+    plays with ``settings`` of the game other than those of its training (`five.packed_agents.play_settings`).
     """
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
@@ -91,6 +103,7 @@ class AgentCard(Document):
     parameters: Annotated[int, Field(ge=1, le=10**9)]
     weights_sha256: Annotated[str, Field(pattern=SHA256)]
     temperature: Temperature = 1.0
+    settings: Annotated[list[ChangedSetting], Field(max_length=64)] = []
     scores: Annotated[list[BotScore], Field(min_length=1, max_length=64)]
     games_file: Annotated[str, Field(pattern=FILE_NAME)]
     replay_file: Annotated[str, Field(pattern=FILE_NAME)]
@@ -136,6 +149,7 @@ def _body(card: AgentCard) -> str:
              ("experience", f"{training.hero_steps:,} hero-steps in {training.hours:.1f} hours"),
              ("machine", training.hardware), ("cost", training.cost), ("seeds", seeds),
              *([("temperature", f"{card.temperature:g}; trained at 1")] if card.temperature != 1 else []),
+             *([("settings", ", ".join(map(str, card.settings)))] if card.settings else []),
              ("parameters", f"{card.parameters:,}, stored as bfloat16"), ("license", card.license)]
     return "\n".join([
         f"# {card.name}", "", card.summary, "", "| | |", "|---|---|",

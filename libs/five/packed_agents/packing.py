@@ -1,5 +1,6 @@
 """Packing of a run's version as a folder that is usable without the run, and its renewal after the game changed."""
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from five.packed_agents.errors import AgentUnavailable
 from five.packed_agents.evaluation import WeightsFile, journal_path, play_games, recorded_games
 from five.packed_agents.folder import CARD, CONFIG, GAMES, WEIGHTS, PackedAgent, portable_config
 from five.packed_agents.games import EvaluationGames
+from five.packed_agents.play_settings import changed_config, changed_settings
 from five.packed_agents.weights import write_weights
 from five.run.config import RunConfig
 from rapid.atomic_file import replace_text
@@ -82,8 +84,7 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
         _require_all_bots(games, f"version {number}", request.evaluation)
         replay = f"against-{REPLAY_AGAINST}.replay"
         _record(policy, config, request.evaluation.seed, partial / replay)
-        text = yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
-        replace_text(partial / CONFIG, text)
+        replace_text(partial / CONFIG, _config_text(config))
         replace_text(partial / GAMES, games_text(games))
         check = play_check(policy, config.game, timesteps=check_timesteps(spec))
         card = _valid_card(request.name, {
@@ -106,30 +107,46 @@ def pack(archive: ArchivedVersions, request: PackRequest, into: Path, say: Calla
 
 
 def renew(agent: PackedAgent, evaluation: EvaluationRequest = EvaluationRequest(), weaknesses: Sequence[str] = (),
-          say: Callable[[str], None] = lambda text: None) -> AgentCard:
+          say: Callable[[str], None] = lambda text: None, overrides: Sequence[str] = ()) -> AgentCard:
     """Bring an agent's folder up to date after the game has changed, and return the new card.
 
     The check game is played and the replay recorded again. With ``evaluation.games`` the agent is evaluated again as
-    well, under today's rules; otherwise its scores stay. ``weaknesses`` replace those of the card. An interrupted
-    renewal continues. Raises AgentUnavailable, RunInUse.
+    well, under today's rules; otherwise its scores stay. ``weaknesses`` replace those of the card. ``overrides``
+    (``game.frameskip=8``) change settings that it plays with, which needs an evaluation. An interrupted renewal
+    continues. Raises AgentUnavailable, ConfigError, RunInUse.
     """
-    policy, config = agent.policy(), agent.config
+    if overrides and not evaluation.games:
+        raise AgentUnavailable(f"agent {agent.card.name!r}: other settings need an evaluation: add --games 100")
+    config = changed_config(agent, overrides) if overrides else agent.config
+    policy = agent.policy(config.game)
     changed: dict[str, Any] = {"weaknesses": list(weaknesses)} if weaknesses else {}
+    if overrides:
+        changed["settings"] = changed_settings(agent, config)
     _valid_card(agent.card.name, {**dict(agent.card), **changed})  # before hours of games
-    weights = WeightsFile(agent.path / WEIGHTS, agent.card.weights_sha256, agent.spec, agent.card.temperature)
-    journal = journal_path(agent.path, weights)
+    spec = AgentSpec(config.game, config.model)
+    weights = WeightsFile(agent.path / WEIGHTS, agent.card.weights_sha256, spec, agent.card.temperature)
+    journals = _journals(agent, config)
+    journal = journal_path(journals, weights)
     if evaluation.games:
         games = _evaluate(journal, weights, evaluation, say)
         _require_all_bots(games, f"agent {agent.card.name!r}", evaluation)
         replace_text(agent.path / agent.card.games_file, games_text(games))
         changed |= {"rules": REVISION, "scores": games.scores()}
     _record(policy, config, 0, agent.replay)
-    changed["check"] = play_check(policy, config.game, timesteps=check_timesteps(agent.spec))
+    changed["check"] = play_check(policy, config.game, timesteps=check_timesteps(spec))
     card = _valid_card(agent.card.name, {**dict(agent.card), **changed})
+    if overrides:
+        replace_text(agent.path / CONFIG, _config_text(config))
     replace_text(agent.path / CARD, card_text(card))
     if evaluation.games:
-        shutil.rmtree(journal.parent)
+        shutil.rmtree(journals)
     return card
+
+
+def _journals(agent: PackedAgent, config: RunConfig) -> Path:
+    """Return the folder for the games of a renewal: games of other settings must not be mixed with them."""
+    text = config.game.model_dump_json().encode()
+    return agent.path / f"renewal-{hashlib.sha256(text).hexdigest()[:16]}"
 
 
 def games_text(games: EvaluationGames) -> str:
@@ -137,6 +154,10 @@ def games_text(games: EvaluationGames) -> str:
     head = games.model_copy(update={"games": []}).model_dump_json()
     rows = ",\n".join(row.model_dump_json() for row in games.games)
     return f"{head.removesuffix(']}')}\n{rows}\n]}}\n"
+
+
+def _config_text(config: RunConfig) -> str:
+    return yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
 
 
 def _valid_card(name: str, values: Mapping[str, Any]) -> AgentCard:
