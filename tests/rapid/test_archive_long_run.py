@@ -37,6 +37,7 @@ def record_numbers(database: redis.Redis) -> set[int]:
     return {int(version) for version in found}
 
 
+@pytest.mark.runs
 def test_records_of_old_versions_are_removed(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
                                              monkeypatch: pytest.MonkeyPatch) -> None:
     """Their number would grow with the run. The publisher restores none of them as lost."""

@@ -3,6 +3,7 @@
 from typing import Any, get_args
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def chains(draw: st.DrawFn) -> tuple[AgentSpec, list[dict[str, Any]]]:
     return first, steps or [{"kind": "widen", "layer": "set", "to": spec.model.set + 1}]
 
 
+@pytest.mark.runs
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(chain=chains(), seed=st.integers(0, 2**16))
 def test_chain_keeps_the_promise_of_each_step(chain: tuple[AgentSpec, list[dict[str, Any]]], seed: int) -> None:
