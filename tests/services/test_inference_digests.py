@@ -138,5 +138,8 @@ def test_newer_version_is_read_after_the_load_jitter(store: ParameterStore, monk
         for models in servers:
             models.close()
     later = sorted(at - published for version, at in swapped if version == 2)
-    assert len(later) == len(set(jitters)) == 6 and 0.0 <= min(jitters) and max(jitters) <= 0.5
-    assert all(at >= jitter - 0.001 for at, jitter in zip(later, sorted(jitters), strict=True))
+    # A server that was between looking for a new version and loading it loads at once.
+    assert len(later) == 6 and len(jitters) == len(set(jitters)) >= 4
+    assert 0.0 <= min(jitters) and max(jitters) <= 0.5
+    waited = [0.0] * (6 - len(jitters)) + sorted(jitters)
+    assert all(at >= jitter - 0.001 for at, jitter in zip(later, waited, strict=True))
