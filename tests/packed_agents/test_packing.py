@@ -267,6 +267,25 @@ def test_games_of_an_interrupted_renewal_with_other_settings_do_not_count(agent:
     assert [line.split(":")[0] for line in said] == list(BOTS)
 
 
+def test_a_renewal_continues_after_a_crash_before_its_last_file(agent: PackedAgent,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    write, frameskip = packing.replace_text, agent.config.game.frameskip
+    overrides, games = [f"game.frameskip={2 * frameskip}"], EvaluationRequest(games=2)
+
+    def crash(path: Path, text: str) -> None:
+        if path.name == CONFIG:
+            raise KeyboardInterrupt
+        write(path, text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(packing, "replace_text", crash)
+        with pytest.raises(KeyboardInterrupt):
+            renew(agent, games, overrides=overrides)
+    renewed = renew(PackedAgent(agent.path), games, overrides=overrides)
+    assert [(s.value, s.trained) for s in renewed.settings] == [(2 * frameskip, frameskip)]
+    assert PackedAgent(agent.path).config.game.frameskip == 2 * frameskip
+
+
 def test_facts_are_those_of_the_packed_version(tmp_path: Path) -> None:
     seen: list[int] = []
 

@@ -135,9 +135,10 @@ def renew(agent: PackedAgent, evaluation: EvaluationRequest = EvaluationRequest(
     _record(policy, config, 0, agent.replay)
     changed["check"] = play_check(policy, config.game, timesteps=check_timesteps(spec))
     card = _valid_card(agent.card.name, {**dict(agent.card), **changed})
+    # The card first: a renewal that goes on after a crash knows from it what the agent was trained with.
+    replace_text(agent.path / CARD, card_text(card))
     if overrides:
         replace_text(agent.path / CONFIG, _config_text(config))
-    replace_text(agent.path / CARD, card_text(card))
     if evaluation.games:
         shutil.rmtree(journals)
     return card

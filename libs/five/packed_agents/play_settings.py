@@ -1,6 +1,7 @@
 """Settings of the game that an agent may play with instead of those of its training.
 
-They change neither what it observes nor its actions: how often it chooses, and how long a game may last.
+They leave the layout of observations and actions as it is: how often it chooses, what it finishes or is not offered,
+and how long a game may last.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ def changed_config(agent: PackedAgent, overrides: Sequence[str]) -> RunConfig:
     """
     for text in overrides:
         key = text.partition("=")[0].strip()
-        if key.removeprefix("game.") not in SETTINGS or not key.startswith("game."):
+        if key not in [f"game.{name}" for name in SETTINGS]:
             raise AgentUnavailable(f"--set {text}: agent {agent.card.name!r} can play with other values of "
                                    f"{', '.join(f'game.{name}' for name in SETTINGS)} only; {key} needs a training: "
                                    f"five train --from {agent.card.name} --set {text}")
