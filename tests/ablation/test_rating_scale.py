@@ -68,11 +68,12 @@ def test_bots_of_another_game_are_other_players() -> None:
     assert list(scale.bots()) == ["scripted of wide's game", "random", "scripted"]
 
 
-def test_variant_with_another_layout_has_its_own_game() -> None:
-    config = AblationConfig.model_validate({"name": "a", "variants": {
-        "base": {}, "faster": {"schedules.learning_rate.initial": 1}, "wide": {"game.observation.allied_creeps": 5},
-        "wide-too": {"game.observation.allied_creeps": 5, "schedules.learning_rate.initial": 1}}})
-    assert other_games(config) == {"wide": "wide's game", "wide-too": "wide's game"}
+def test_variant_with_another_number_of_heroes_has_its_own_game() -> None:
+    rate = {"schedules.learning_rate.initial": 1}
+    config = AblationConfig.model_validate({"name": "a", "preset": "laptop-5v5", "variants": {
+        "base": {}, "faster": rate, "sees-less": {"game.observation.allied_creeps": 5},
+        "small": {"game.heroes_per_team": 3}, "small-too": {"game.heroes_per_team": 3, **rate}}})
+    assert other_games(config) == {"small": "small's game", "small-too": "small's game"}
 
 
 def test_anchors_of_earlier_releases_are_read(tmp_path: Path) -> None:

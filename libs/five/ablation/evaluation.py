@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dota.config import GameConfig
-from dota.spaces import Layout
 from five.ablation.config import AblationConfig
+from five.ablation.evaluated_game import evaluated_game
 from five.ablation.experiment import EvaluationConfig
 from five.ablation.rating_scale import PairCounts, count_games
 from five.agent.config import RatingConfig
@@ -23,11 +23,6 @@ from five.agent.standings import GameResult
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, PairedMatch, play
 from rapid.atomic_file import replace_text
-
-# Keys of a game that say when its policies choose, what they see and are offered, and how far an offset reaches. The
-# layout's hash does not contain them.
-POLICY_KEYS = ("frameskip", "commit_windups", "commit_moves", "save_consumables", "hide_unseen", "aggro_orders",
-               "offset_cell")
 
 
 @dataclass(frozen=True)
@@ -99,17 +94,6 @@ def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], p
     wanted = [end * (i + 1) / points for i in range(points)]
     chosen = {min(range(len(found)), key=lambda i: abs(found[i]["minutes"] - at)) for at in wanted}
     return [found[i] for i in sorted(chosen | {len(found) - 1})]
-
-
-def evaluated_game(baseline: GameConfig, own: GameConfig) -> GameConfig:
-    """Return the game that a variant trained in ``own`` is evaluated in.
-
-    It is the baseline's, except for `POLICY_KEYS`, which belong to the policy: bots hardly depend on them. A variant
-    whose policy has another layout is evaluated in its own game.
-    """
-    if Layout(baseline).hash != Layout(own).hash:
-        return own
-    return baseline.model_copy(update={name: getattr(own, name) for name in POLICY_KEYS})
 
 
 def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,

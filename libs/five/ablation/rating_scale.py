@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from dota.spaces import Layout
 from five.ablation.config import AblationConfig
+from five.ablation.evaluated_game import needs_own_game
 from five.agent.config import RatingConfig
 from five.agent.ratings import RANDOM, Skill
 from five.agent.skill_fit import fit_skills
@@ -81,17 +82,15 @@ def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: 
 
 
 def other_games(config: AblationConfig) -> dict[str, str]:
-    """Return the variants that are evaluated in their own game because their policies have another layout than the
-    baseline's (`five.ablation.evaluation.evaluate_run`), each with a name of that game."""
-    def layout(variant: str) -> str:
-        return str(Layout(config.run_config(variant).game).hash)
-
-    baseline = layout(config.baseline)
+    """Return the variants that are evaluated in their own game (`five.ablation.evaluated_game`), each with a name of
+    that game."""
+    baseline = config.run_config(config.baseline).game
     found: dict[str, str] = {}
     first: dict[str, str] = {}  # by layout, the first variant with it, which names the game
     for variant in config.variants:
-        if (own := layout(variant)) != baseline:
-            found[variant] = f"{first.setdefault(own, variant)}'s game"
+        own = config.run_config(variant).game
+        if needs_own_game(baseline, own):
+            found[variant] = f"{first.setdefault(str(Layout(own).hash), variant)}'s game"
     return found
 
 
