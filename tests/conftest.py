@@ -1,5 +1,6 @@
 """Fixtures of every test."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -12,6 +13,17 @@ from rapid.telemetry.metrics import REGISTRY
 for _name in ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
+
+
+def pytest_collection() -> None:
+    """Make no garbage collections while tests are found: each would visit all that were found before it."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the found tests from later garbage collections."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
