@@ -33,9 +33,10 @@ FILE_VARIABLE = "FIVE_TOKENS_FILE"
 MAX_ENTRIES = 1000
 MAX_BYTES = 1 << 20
 _PREFIX = "five_"  # lets secret scanners detect a leaked token
-# Names of services in events, and of their instances (optimizer-0); tokens must not have them.
+# Names of services in events, of their instances (optimizer-0), and of what holds an anneal in an operator's place;
+# tokens must not have them.
 RESERVED = re.compile(r"(?:controller|optimizer|rollout|inference|evaluator|opponents|play|dota_env|autoscaler|guard|"
-                      r"anonymous)(?:-[0-9]+)?")
+                      r"gate|anonymous)(?:-[0-9]+)?")
 
 
 class Role(IntEnum):

@@ -123,7 +123,7 @@ def test_an_expired_token_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "../a", "x" * 65, "controller", "autoscaler",
-                                  "optimizer-0", "inference-12", "anonymous", "play", "a\n"])
+                                  "optimizer-0", "inference-12", "anonymous", "play", "gate", "a\n"])
 def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(ValidationError):
         tokens.make(name, "operator")
