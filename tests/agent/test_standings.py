@@ -58,6 +58,14 @@ def test_damaged_row_is_named(damage: dict[str, Any]) -> None:
         parse_standings(stored)
 
 
+def test_damaged_row_can_be_left_out() -> None:
+    stored = rows(standing("a", 1.0), standing("b", 2.0))
+    stored["rated:a"]["mu"] = "5"
+    errors: list[ValueError] = []
+    assert [found.player for found in parse_standings(stored, errors.append)] == ["b"]
+    assert "the rating 'rated:a' is damaged" in str(errors[0]) and len(errors) == 1
+
+
 def test_row_without_a_value_is_damaged() -> None:
     stored = rows(standing("a", 1.0))
     del stored["rated:a"]["mu"]

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,13 +64,22 @@ class Standing:
         return sum(map(sum, self.results.values()))
 
 
-def parse_standings(rows: Rows) -> list[Standing]:
+def parse_standings(rows: Rows, on_damaged: Callable[[ValueError], None] | None = None) -> list[Standing]:
     """Return the standings in a run's rows, strongest first. Rows of an earlier release give none.
 
-    Raise ValueError for a damaged row.
+    ``on_damaged`` receives the error of each damaged row, which is left out. Without it, raise ValueError for the first
+    one.
     """
-    found = [_parse_standing(name, row) for name, row in rows.items() if name.startswith(RATED)] if (
-        rows.get(FORMAT_ROW) == FORMAT) else []
+    found = []
+    for name, row in rows.items() if rows.get(FORMAT_ROW) == FORMAT else ():
+        if not name.startswith(RATED):
+            continue
+        try:
+            found.append(_parse_standing(name, row))
+        except ValueError as error:
+            if on_damaged is None:
+                raise
+            on_damaged(error)
     return sorted(found, key=lambda s: (-s.mu, s.player))
 
 

@@ -1,5 +1,6 @@
 """The evaluator's ratings, read once and then followed, so that a page does not read the whole table."""
 
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -8,10 +9,13 @@ from five.agent.standings import Standing, parse_standings, player_version
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
 
+log = logging.getLogger(__name__)
+
 
 class RatingTable:
     """The rated players of a run with their positions: a version's number, and negative numbers for bots by name.
-    Blocking and thread-safe.
+
+    Damaged rows, for instance of a later release, are left out and logged. Blocking and thread-safe.
     """
 
     def __init__(self, state: RunState) -> None:
@@ -36,7 +40,7 @@ class RatingTable:
         with self._lock:
             self._table.refresh()
             if self._ordered is None:
-                standings = parse_standings(self._rows)
+                standings = parse_standings(self._rows, lambda error: log.warning("%s", error))
                 versions = [(v, s) for s in standings if (v := player_version(s.player)) is not None]
                 bots = sorted((s for s in standings if player_version(s.player) is None), key=lambda s: s.player)
                 self._ordered = [*sorted(versions, key=lambda one: -one[0]),

@@ -78,3 +78,13 @@ def test_lost_log_leaves_no_removed_player(state: RunState, evaluator: Replicate
 def test_ratings_of_an_earlier_release_are_not_listed(state: RunState, evaluator: ReplicatedTable) -> None:
     rate(evaluator, format=1, version_1=10.0)
     assert listed(RatingTable(state)) == []
+
+
+def test_damaged_row_is_left_out_and_logged_once(state: RunState, evaluator: ReplicatedTable,
+                                                 caplog: pytest.LogCaptureFixture) -> None:
+    rate(evaluator, version_1=10.0, random=0.0)
+    assert evaluator.update(lambda: {"rated:version-2": {"player": "version-2", "of_a_later_release": 1}})
+    found = RatingTable(state)
+    expected = [(1, "version-1", 10.0), (-1, "random", 0.0)]
+    assert listed(found) == expected == listed(found)
+    assert [record.getMessage()[:40] for record in caplog.records] == ["the rating 'rated:version-2' is damaged:"]
